@@ -1,0 +1,1 @@
+"""The oscillator-settling block for FPGAs: specification, sources, flow and boards."""
