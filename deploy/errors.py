@@ -1,0 +1,127 @@
+"""Every error Entrain reports to a person, in one tree.
+
+An error says what is wrong, where (file, line, tensor, node, port), and what to do about it. The
+command line prints those three parts and exits with the class's ``exit_code``:
+
+====  ==========================================================
+code  meaning
+====  ==========================================================
+1     a check failed: does not fit, differs, not accurate enough
+2     wrong use, or unusable data, model, board file or tool
+3     the device is missing or was lost
+130   interrupted
+====  ==========================================================
+"""
+
+from __future__ import annotations
+
+
+class EntrainError(Exception):
+    """Base of every error shown to a person.
+
+    Args:
+        what: what is wrong, one sentence without a full stop.
+        where: the file, line, tensor, node or port concerned.
+        remedy: what the reader can do about it.
+    """
+
+    exit_code = 2
+
+    def __init__(self, what: str, *, where: str | None = None, remedy: str | None = None) -> None:
+        self.what = what
+        self.where = where
+        self.remedy = remedy
+        super().__init__(what, where, remedy)
+
+    def __str__(self) -> str:
+        place = f"{self.where}: " if self.where else ""
+        advice = f"\n  {self.remedy}" if self.remedy else ""
+        return f"{place}{self.what}{advice}"
+
+
+class UsageError(EntrainError):
+    """The command line, environment or a configuration file asks for something impossible."""
+
+
+class DataError(EntrainError):
+    """A data folder or clip is missing, empty or unreadable."""
+
+
+class ModelError(EntrainError):
+    """A checkpoint or ONNX file cannot be used."""
+
+
+class CheckpointError(ModelError):
+    """A checkpoint is damaged, or belongs to another network."""
+
+
+class UnsupportedOperator(ModelError):
+    """An ONNX node that the lowering has no integer form for."""
+
+
+class ResultsError(EntrainError):
+    """A results.json is missing, damaged or of another schema."""
+
+
+class BoardError(EntrainError):
+    """A board is unknown, or its board.toml is wrong."""
+
+
+class ToolError(EntrainError):
+    """A compiler, emulator or other program is not installed, or it failed."""
+
+
+class CheckFailed(EntrainError):
+    """Something was built or measured, and it is not good enough."""
+
+    exit_code = 1
+
+
+class TrainingDiverged(CheckFailed):
+    """The training loss stopped being a number."""
+
+
+class DoesNotFit(CheckFailed):
+    """The image needs more flash or RAM than the board has; the shortfall is named in bytes."""
+
+
+class Mismatch(CheckFailed):
+    """Two computations that must agree to the bit do not."""
+
+
+class DeviceError(EntrainError):
+    """The device is missing, refused, or went away."""
+
+    exit_code = 3
+
+
+class DeviceMissing(DeviceError):
+    """No such port, or nothing answers on it."""
+
+
+class DeviceBusy(DeviceError):
+    """The port is open in another program."""
+
+
+class DeviceDenied(DeviceError):
+    """The operating system refuses access to the port."""
+
+
+class DeviceLost(DeviceError):
+    """The device stopped answering, or its emulator died, in the middle of the work."""
+
+
+class DeviceTimeout(DeviceLost):
+    """The device did not answer in time."""
+
+
+class DeviceFault(DeviceLost):
+    """The firmware ran into a fault, reported it and stopped."""
+
+
+class DeviceRefused(DeviceError):
+    """The device understood a command and answered with an error; it is ready for the next."""
+
+
+class ProtocolError(DeviceError):
+    """The device answered something that the protocol does not allow."""

@@ -1,0 +1,1 @@
+"""What is learned: attention mechanisms, networks, data sets and their training."""

@@ -1,0 +1,186 @@
+"""Keyword spotting: from clips to a trained network and its predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from entrain.deploy.errors import UsageError
+from entrain.models.augmentation import (
+    Augmentation,
+    mask_features,
+    shuffled_batches,
+    vary_sound,
+)
+from entrain.models.data import Clips, KeywordData
+from entrain.models.features import BANDS, FRAMES, log_mel
+from entrain.models.networks.keyword import KeywordConfig, KeywordNetwork
+from entrain.models.training import EpochReport, TrainingConfig, fit, reproducible
+
+_EVALUATION_BATCH = 256
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureStatistics:
+    """Mean and deviation of each band over the clean training clips.
+
+    Args:
+        mean: float32 [40].
+        deviation: float32 [40], positive.
+    """
+
+    mean: NDArray[np.float32]
+    deviation: NDArray[np.float32]
+
+    def normalise(self, features: Tensor) -> Tensor:
+        """Features [..., 40] less the mean, over the deviation."""
+        return (features - torch.from_numpy(self.mean)) / torch.from_numpy(self.deviation)
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedKeyword:
+    """A trained keyword network and what it needs to be used and judged.
+
+    Args:
+        network: in evaluation mode.
+        config: its sizes and attention.
+        training: how it was trained.
+        statistics: normalise the features.
+        labels: the words, in the order of the logits.
+        source: where the clips came from.
+        history: one report an epoch.
+        validation_accuracy: of the weights that were kept, in [0, 1].
+        interrupted: whether Ctrl-C ended the training.
+    """
+
+    network: KeywordNetwork
+    config: KeywordConfig
+    training: TrainingConfig
+    statistics: FeatureStatistics
+    labels: tuple[str, ...]
+    source: str
+    history: tuple[EpochReport, ...]
+    validation_accuracy: float
+    interrupted: bool
+
+
+def feature_statistics(clips: Clips) -> FeatureStatistics:
+    """Mean and deviation of each band of these clips' features."""
+    features = log_mel(clips.samples).reshape(-1, BANDS)
+    deviation = features.std(axis=0, dtype=np.float64)
+    return FeatureStatistics(
+        mean=features.mean(axis=0, dtype=np.float64).astype(np.float32),
+        deviation=np.maximum(deviation, np.finfo(np.float32).eps).astype(np.float32),
+    )
+
+
+def prepare(clips: Clips, statistics: FeatureStatistics) -> Tensor:
+    """Normalised features of clips as they are, float32 [N, 1, 49, 40]."""
+    return statistics.normalise(log_mel(torch.from_numpy(clips.samples))).unsqueeze(1)
+
+
+def augmented_batches(
+    data: KeywordData,
+    statistics: FeatureStatistics,
+    config: TrainingConfig,
+    augmentation: Augmentation = Augmentation(),  # noqa: B008 - frozen
+) -> Callable[[int], Iterator[tuple[Tensor, Tensor]]]:
+    """Fresh variations of the training clips for each epoch, for `fit`.
+
+    Args:
+        data: its training clips and background noise are used.
+        statistics: of the clean training clips.
+        config: its batch size and seed; an epoch's batches depend on the seed and the epoch only.
+        augmentation: how the clips are varied.
+
+    Returns:
+        From the epoch's number to batches of features [B, 1, 49, 40] and targets [B].
+    """
+
+    def epoch_batches(epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
+        random = np.random.default_rng((config.seed, epoch))
+        for indices in shuffled_batches(data.train, config.batch, random):
+            samples = data.train.samples[indices]
+            sound = vary_sound(samples, data.background, augmentation, random)
+            features = statistics.normalise(log_mel(sound))
+            masked = mask_features(features, augmentation, random)
+            yield masked.unsqueeze(1), torch.from_numpy(data.train.targets[indices])
+
+    return epoch_batches
+
+
+@torch.no_grad()
+def evaluate(network: nn.Module, features: Tensor) -> NDArray[np.int64]:
+    """The class that the network scores highest for each of features [N, 1, 49, 40]: int64 [N]."""
+    network.eval()
+    scores = [network(batch) for batch in torch.split(features, _EVALUATION_BATCH)]
+    predictions: NDArray[np.int64] = torch.cat(scores).argmax(dim=1).numpy()
+    return predictions
+
+
+def accuracy(predictions: NDArray[np.int64], targets: NDArray[np.int64]) -> float:
+    """The share of predictions that are right, in [0, 1]."""
+    return float((predictions == targets).mean())
+
+
+def train_keyword(
+    data: KeywordData,
+    network_config: KeywordConfig,
+    training_config: TrainingConfig,
+    on_epoch: Callable[[EpochReport], None],
+) -> TrainedKeyword:
+    """Train a keyword network. The same data, settings and seed give the same weights, bit for bit.
+
+    Args:
+        data: train and validation clips are used.
+        network_config: its classes must be those of the data.
+        training_config: schedule and seed.
+        on_epoch: called after every epoch.
+
+    Raises:
+        UsageError: if the network does not fit the data's labels or the features.
+        TrainingDiverged: if the loss is no longer a number.
+        KeyboardInterrupt: if interrupted before the first epoch was over; later, the best weights
+            so far are returned.
+    """
+    _check_fit(data, network_config)
+    statistics = feature_statistics(data.train)
+    validation = prepare(data.validation, statistics)
+    with reproducible(training_config.seed):
+        network = KeywordNetwork(network_config)
+    result = fit(
+        network,
+        augmented_batches(data, statistics, training_config),
+        lambda trained: accuracy(evaluate(trained, validation), data.validation.targets),
+        training_config,
+        on_epoch,
+    )
+    kept = [report.validation for report in result.history]
+    return TrainedKeyword(
+        network=network,
+        config=network_config,
+        training=training_config,
+        statistics=statistics,
+        labels=data.labels,
+        source=data.source,
+        history=result.history,
+        validation_accuracy=max(kept) if result.interrupted else kept[-1],
+        interrupted=result.interrupted,
+    )
+
+
+def _check_fit(data: KeywordData, config: KeywordConfig) -> None:
+    if config.classes != len(data.labels):
+        raise UsageError(
+            f"the network has {config.classes} classes, the data {len(data.labels)}: "
+            f"{', '.join(data.labels)}"
+        )
+    if (config.frames, config.bands) != (FRAMES, BANDS):
+        raise UsageError(
+            f"the features are {FRAMES}x{BANDS}, the network takes {config.frames}x{config.bands}"
+        )
