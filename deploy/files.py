@@ -1,0 +1,50 @@
+"""Files written whole: a reader sees the old one or the new one, never half of one."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+from entrain.deploy.errors import UsageError
+
+
+@contextlib.contextmanager
+def writing_whole(path: Path) -> Iterator[Path]:
+    """A temporary path beside ``path`` to write to; it takes the name when the block succeeds.
+
+    The temporary name keeps the suffix, for writers that go by it (``numpy.savez``). If the block
+    raises, the temporary file is removed and whatever stood at ``path`` is left as it was.
+
+    Raises:
+        UsageError: the folder cannot be made, or the file cannot be written there.
+    """
+    temporary = path.with_name(f".{path.stem}-{secrets.token_hex(4)}{path.suffix}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield temporary
+        with temporary.open("rb") as written:  # on the disk before it takes the name
+            os.fsync(written.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        raise UsageError(
+            f"cannot write the file: {error.strerror or error}",
+            where=str(path),
+            remedy="check the folder's permissions and the space left on the disk",
+        ) from error
+    finally:
+        with contextlib.suppress(OSError):  # gone already, or its folder was never made
+            temporary.unlink()
+
+
+def write_whole(path: Path, data: bytes | str) -> None:
+    """Write ``data`` (text as UTF-8) to ``path``, making its folder if need be.
+
+    Raises:
+        UsageError: the folder cannot be made, or the file cannot be written there.
+    """
+    content = data.encode() if isinstance(data, str) else data
+    with writing_whole(path) as temporary:
+        temporary.write_bytes(content)

@@ -1,0 +1,3 @@
+"""Energy, one instrument a file, and the modelled one."""
+
+from __future__ import annotations

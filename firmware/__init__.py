@@ -1,0 +1,1 @@
+"""Sources of the firmware, as package data."""

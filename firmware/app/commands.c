@@ -1,0 +1,256 @@
+#include "commands.h"
+
+#include "board.h"
+#include "inference.h"
+#include "input.h"
+#include "model.h"
+#include "scores.h"
+#include "text.h"
+
+#define FIRMWARE_VERSION       "entrain 0.1.0"
+#define MAX_INFERENCES         1000000u
+#define MAX_BINARY_BYTES       0x1000000u
+#define DEFAULT_WARMUPS        10u
+#define PRINTED_PER_LINE       8u
+#define PIN_PULSE_MICROSECONDS 1u
+
+struct command {
+    const char *name;
+    uint32_t fewest_words;
+    uint32_t most_words;
+    const char *usage;
+    void (*execute)(const struct words *words);
+};
+
+static void command_name(const struct words *words) {
+    (void)words;
+    text_send("m-name-dut-[");
+    text_send(board_name);
+    text_send_line("]");
+}
+
+static void command_profile(const struct words *words) {
+    (void)words;
+    text_send_line("m-profile-[" FIRMWARE_VERSION " " MODEL_NAME "]");
+    text_send_line("m-model-[" MODEL_TASK "]");
+}
+
+/* The pin's falling edge marks the moment for a meter; the printed time marks it for the host. */
+static void command_timestamp(const struct words *words) {
+    (void)words;
+    const uint64_t now = board_microseconds();
+    board_timestamp_pin(false);
+    while (board_microseconds() - now <= PIN_PULSE_MICROSECONDS) {
+    }
+    board_timestamp_pin(true);
+    text_send_number_line("m-lap-us-", now, "");
+}
+
+static void begin_hex_load(const char *length) {
+    uint32_t bytes = 0;
+    if (!text_parse_unsigned(length, UINT32_MAX, &bytes) || bytes != MODEL_INPUT_BYTES) {
+        text_send_number_line("e-[the model takes ", MODEL_INPUT_BYTES, " bytes]");
+        return;
+    }
+    input_begin_hex();
+    text_send_number_line("m-[Expecting ", bytes, " bytes]");
+}
+
+static void print_input(void) {
+    const int8_t *values = input_values();
+    for (uint32_t i = 0; i < MODEL_INPUT_BYTES; i++) {
+        text_send((i % PRINTED_PER_LINE == 0u) ? "m-buffer-" : "-");
+        text_send_hex(&values[i], 1u);
+        if (i % PRINTED_PER_LINE == PRINTED_PER_LINE - 1u || i == MODEL_INPUT_BYTES - 1u) {
+            text_send_line("");
+        }
+    }
+}
+
+static void add_hex_line(const char *digits) {
+    switch (input_add_hex(digits)) {
+    case HEX_DONE:
+        text_send_line("m-load-done");
+        break;
+    case HEX_NOT_EXPECTED:
+        text_send_error("no load under way: db load N first");
+        break;
+    case HEX_ODD:
+        text_send_error("odd number of hexadecimal digits");
+        break;
+    case HEX_NO_DIGIT:
+        text_send_error("not a hexadecimal digit");
+        break;
+    case HEX_TOO_MUCH:
+        text_send_error("more bytes than the model takes");
+        break;
+    case HEX_MORE:
+    default:
+        break;
+    }
+}
+
+static void command_db(const struct words *words) {
+    const bool load = text_equal(words->word[1], "load");
+    if (load && words->count == 3u) {
+        begin_hex_load(words->word[2]);
+    } else if (load || words->count != 2u) {
+        text_send_error("usage: db load N, db HEX or db print");
+    } else if (text_equal(words->word[1], "print")) {
+        print_input();
+    } else {
+        add_hex_line(words->word[1]);
+    }
+}
+
+/* Receives the block that follows the command; true if it is now the model's input. */
+static bool receive_block(const char *length) {
+    uint32_t bytes = 0;
+    if (!text_parse_unsigned(length, MAX_BINARY_BYTES, &bytes)) {
+        text_send_error("the length must be a number");
+        return false;
+    }
+    switch (input_receive_binary(bytes)) {
+    case BINARY_DONE:
+        return true;
+    case BINARY_WRONG_LENGTH:
+        text_send_number_line("e-[the model takes ", MODEL_INPUT_BYTES, " bytes]");
+        return false;
+    case BINARY_WRONG_CRC:
+        text_send_error("wrong CRC-32");
+        return false;
+    case BINARY_TIMED_OUT:
+    default:
+        text_send_error("the block stopped short");
+        return false;
+    }
+}
+
+static void command_load(const struct words *words) {
+    if (receive_block(words->word[1])) {
+        text_send_line("m-load-done");
+    }
+}
+
+static void command_raw(const struct words *words) {
+    (void)words;
+    if (!inference_has_output()) {
+        text_send_error("nothing inferred yet");
+        return;
+    }
+    text_send("m-raw-[");
+    text_send_hex(inference_output(), MODEL_OUTPUT_COUNT);
+    text_send_line("]");
+}
+
+static void command_classify(const struct words *words) {
+    if (receive_block(words->word[1])) {
+        inference_run();
+        command_raw(words);
+    }
+}
+
+static void command_results(const struct words *words) {
+    static float scores[MODEL_OUTPUT_COUNT];
+    (void)words;
+    if (!inference_has_output()) {
+        text_send_error("nothing inferred yet");
+        return;
+    }
+    scores_from_logits(inference_output(), MODEL_OUTPUT_COUNT, MODEL_OUTPUT_LEAST,
+                       MODEL_OUTPUT_SCALE, scores);
+    text_send("m-results-[");
+    for (uint32_t i = 0; i < MODEL_OUTPUT_COUNT; i++) {
+        text_send((i == 0u) ? "" : ",");
+        text_send_score(scores[i]);
+    }
+    text_send_line("]");
+}
+
+static void infer(uint32_t inferences, uint32_t warmups) {
+    text_send_number_line("m-warmup-start-", warmups, "");
+    for (uint32_t i = 0; i < warmups; i++) {
+        inference_run();
+    }
+    text_send_line("m-warmup-done");
+    text_send_number_line("m-infer-start-", inferences, "");
+    /* Both times are sent afterwards: the serial line would take longer than many a model. */
+    board_timestamp_pin(false);
+    const uint64_t start = board_microseconds();
+    for (uint32_t i = 0; i < inferences; i++) {
+        inference_run();
+    }
+    const uint64_t end = board_microseconds();
+    board_timestamp_pin(true);
+    text_send_number_line("m-lap-us-", start, "");
+    text_send_number_line("m-lap-us-", end, "");
+    text_send_line("m-infer-done");
+}
+
+static void command_infer(const struct words *words) {
+    uint32_t inferences = 1u;
+    uint32_t warmups = DEFAULT_WARMUPS;
+    bool understood = true;
+    if (words->count > 1u) {
+        understood = text_parse_unsigned(words->word[1], MAX_INFERENCES, &inferences);
+    }
+    if (words->count > 2u) {
+        understood = text_parse_unsigned(words->word[2], MAX_INFERENCES, &warmups) && understood;
+    }
+    if (!understood || inferences == 0u) {
+        text_send_error("usage: infer [N [W]], N from 1 and W from 0 to 1000000");
+    } else if (!input_is_loaded()) {
+        text_send_error("no input loaded");
+    } else {
+        infer(inferences, warmups);
+        command_results(words);
+    }
+}
+
+static void command_help(const struct words *words);
+
+static const struct command commands[] = {
+    {"name", 1u, 1u, "name", command_name},
+    {"profile", 1u, 1u, "profile", command_profile},
+    {"timestamp", 1u, 1u, "timestamp", command_timestamp},
+    {"db", 2u, 3u, "db load N | db HEX | db print", command_db},
+    {"infer", 1u, 3u, "infer [N [W]]", command_infer},
+    {"results", 1u, 1u, "results", command_results},
+    {"load", 2u, 2u, "load N, then N bytes and their CRC-32, low byte first", command_load},
+    {"classify", 2u, 2u, "classify N, then as load; infers once and answers as raw",
+     command_classify},
+    {"raw", 1u, 1u, "raw", command_raw},
+    {"help", 1u, 1u, "help", command_help},
+};
+
+#define COMMAND_COUNT (sizeof commands / sizeof commands[0])
+
+static void command_help(const struct words *words) {
+    (void)words;
+    for (uint32_t i = 0; i < COMMAND_COUNT; i++) {
+        text_send("m-help-[");
+        text_send(commands[i].usage);
+        text_send_line("]");
+    }
+}
+
+void commands_execute(const struct words *words) {
+    if (words->count == 0u) {
+        return;
+    }
+    for (uint32_t i = 0; i < COMMAND_COUNT; i++) {
+        const struct command *command = &commands[i];
+        if (!text_equal(words->word[0], command->name)) {
+            continue;
+        }
+        if (words->count < command->fewest_words || words->count > command->most_words) {
+            text_send("e-[usage: ");
+            text_send(command->usage);
+            text_send_line("]");
+        } else {
+            command->execute(words);
+        }
+        return;
+    }
+    text_send_error("unknown command");
+}

@@ -1,0 +1,21 @@
+/* One inference between the marks that the instruction counter watches. */
+#ifndef ENTRAIN_INFERENCE_H
+#define ENTRAIN_INFERENCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Runs the model on the loaded input. The counter's window opens at inference_begin and closes at
+ * inference_end; neither they nor inference_run itself are counted. */
+void inference_run(void);
+
+/* False until the first inference. */
+bool inference_has_output(void);
+
+/* MODEL_OUTPUT_COUNT logits of the last inference. */
+const int8_t *inference_output(void);
+
+void inference_begin(void);
+void inference_end(void);
+
+#endif

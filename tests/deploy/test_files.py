@@ -1,0 +1,46 @@
+"""Files are written whole or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from entrain.deploy.errors import UsageError
+from entrain.deploy.files import write_whole, writing_whole
+
+
+def test_text_and_bytes_are_written_and_folders_made(tmp_path: Path) -> None:
+    write_whole(tmp_path / "a" / "b" / "text.txt", "grün\n")
+    write_whole(tmp_path / "raw.bin", b"\x00\xff")
+    assert (tmp_path / "a" / "b" / "text.txt").read_bytes() == "grün\n".encode()
+    assert (tmp_path / "raw.bin").read_bytes() == b"\x00\xff"
+
+
+def test_a_failure_in_the_middle_keeps_the_old_file_and_leaves_no_litter(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    write_whole(path, "old")
+
+    def fail_half_way() -> None:
+        with writing_whole(path) as temporary:
+            temporary.write_text("half of the n")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail_half_way()
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_temporary_name_keeps_the_suffix_that_writers_go_by(tmp_path: Path) -> None:
+    with writing_whole(tmp_path / "golden.npz") as temporary:
+        np.savez(temporary, layer=np.arange(3))
+    assert np.load(tmp_path / "golden.npz")["layer"].tolist() == [0, 1, 2]
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="cannot write") as caught:
+        write_whole(tmp_path / "file" / "below", "text")
+    assert caught.value.where == str(tmp_path / "file" / "below")
