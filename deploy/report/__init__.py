@@ -1,0 +1,3 @@
+"""From results.json to a table, plots and one self-contained HTML page."""
+
+from __future__ import annotations

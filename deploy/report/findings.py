@@ -1,0 +1,139 @@
+"""What the figures say, in sentences: first what they show, then where softmax wins.
+
+A difference in accuracy counts as shown only if its interval excludes zero. Nothing here rests on a
+modelled figure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from entrain.deploy.comparisons import BASELINE
+from entrain.deploy.report.groups import CONTROL, Group, Section
+from entrain.deploy.report.words import count, listed, percent, points, points_range, times
+from entrain.deploy.results import Kind, Result
+
+# A cost that is lower by a smaller share than this is called equal.
+LEAST_WIN = 0.001
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A sentence and the kind of the figures in it."""
+
+    text: str
+    kind: Kind
+
+
+@dataclass(frozen=True)
+class _Cost:
+    unit: str
+    of: Callable[[Result], float | None]
+
+
+INSTRUCTIONS = _Cost("instructions", lambda row: row.instructions)
+COSTS = (
+    INSTRUCTIONS,
+    _Cost("bytes of flash", lambda row: row.flash_bytes),
+    _Cost("bytes of RAM", lambda row: row.ram_bytes),
+    _Cost("parameters", lambda row: row.parameters),
+)
+
+
+def shown_by(section: Section) -> list[Finding]:
+    """What each mechanism costs and reaches beside softmax, and what the control says."""
+    baseline = section.group(BASELINE)
+    if baseline is None:
+        return []
+    found = []
+    for group in section.groups:
+        if group.mechanism not in (BASELINE, CONTROL):
+            found += _beside(group, baseline)
+    control = section.group(CONTROL)
+    return found + (_control(control) if control else [])
+
+
+def softmax_wins(section: Section) -> list[Finding]:
+    """Everything in which softmax is better than a mechanism, down to a thousandth of a cost."""
+    baseline = section.group(BASELINE)
+    if baseline is None:
+        return []
+    found = []
+    for group in section.groups:
+        if group is not baseline:
+            found += _accuracy_win(group) + _cost_wins(group, baseline)
+    return found
+
+
+def _beside(group: Group, baseline: Group) -> list[Finding]:
+    found = []
+    mine, theirs = (one.mean(INSTRUCTIONS.of) for one in (group, baseline))
+    if mine and theirs:
+        ratio = times(mine / theirs)
+        found.append(
+            Finding(f"{group.mechanism} executes {ratio} the instructions of softmax.", "counted")
+        )
+    difference = group.difference
+    if difference is not None:
+        verdict = "a difference" if difference.is_shown else "no difference shown"
+        found.append(
+            Finding(
+                f"{group.mechanism} is {_apart(difference.value)} softmax in accuracy (95 % "
+                f"interval over {difference.basis} {points_range(difference.interval)}): "
+                f"{verdict}.",
+                "measured",
+            )
+        )
+    return found
+
+
+def _apart(difference: float) -> str:
+    """Where an accuracy lies: ``0.3 points above``, ``level with``."""
+    size = points(abs(difference)).lstrip("+")
+    if size == "0.0":
+        return "level with"
+    return f"{size} points {'above' if difference > 0 else 'below'}"
+
+
+def _control(control: Group) -> list[Finding]:
+    difference = control.difference
+    if control.accuracy is None or difference is None:
+        return []
+    lead = (
+        f"The uniform control weighs every position alike and reaches {percent(control.accuracy)}"
+    )
+    if difference.is_shown and difference.value < 0:
+        lesson = "less than softmax: this task needs attention."
+    else:
+        lesson = (
+            "no less than softmax as far as these clips tell. Such a task may hardly need "
+            "attention: it shows what a mechanism costs and that it does no harm, not that it "
+            "attends better."
+        )
+    return [Finding(f"{lead}, {lesson}", "measured")]
+
+
+def _accuracy_win(group: Group) -> list[Finding]:
+    difference = group.difference
+    if difference is None or points(difference.value) == "0.0" or difference.value > 0:
+        return []
+    doubt = "" if difference.is_shown else "; the interval includes zero, so it may be chance"
+    return [
+        Finding(
+            f"Accuracy: {_apart(-difference.value)} {group.mechanism} (95 % interval "
+            f"{points_range((-difference.interval[1], -difference.interval[0]))}{doubt}).",
+            "measured",
+        )
+    ]
+
+
+def _cost_wins(group: Group, baseline: Group) -> list[Finding]:
+    wins = []
+    for cost in COSTS:
+        mine, theirs = group.mean(cost.of), baseline.mean(cost.of)
+        if mine is not None and theirs is not None and mine - theirs >= LEAST_WIN * mine:
+            saved = f"{100 * (mine - theirs) / mine:.1f} %"
+            wins.append(f"{count(mine - theirs)} fewer {cost.unit} ({saved})")
+    text = f"Cost: {listed(wins)} than {group.mechanism}."
+    return [Finding(text, "counted")] if wins else []

@@ -1,0 +1,289 @@
+"""results.json: the contract between measuring and everything that reads what was measured.
+
+A file is ``{schema, environment, results, comparisons}``; one row a (run, board). Accuracies are
+fractions of 1. What does not apply is null. Every model is frozen and refuses unknown fields, so a
+file from another version of Entrain is refused by name rather than half understood.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from entrain.deploy.errors import ResultsError
+from entrain.deploy.files import write_whole
+
+SCHEMA_VERSION: Literal[1] = 1
+
+Kind = Literal["measured", "counted", "modelled"]
+Fraction = Annotated[float, Field(ge=0, le=1)]
+Count = Annotated[int, Field(ge=0)]
+Interval = tuple[float, float]
+
+
+class _Record(BaseModel):
+    """Frozen, strict about names, and free of NaN and infinity, which JSON cannot hold."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, populate_by_name=True
+    )
+
+
+class Figure(_Record):
+    """A number and how it came about.
+
+    ``measured`` by an instrument, ``counted`` exactly by the emulator, or ``modelled``: an estimate
+    that always carries its bounds and its source. Energy also carries the volts and megahertz it
+    holds at.
+    """
+
+    value: float
+    kind: Kind
+    low: float | None = None
+    high: float | None = None
+    volts: float | None = None
+    mhz: float | None = None
+    source: str | None = None
+
+    @model_validator(mode="after")
+    def _is_honest(self) -> Self:
+        if self.kind == "modelled" and (self.low is None or self.high is None or not self.source):
+            raise ValueError("a modelled figure needs low, high and source")
+        if self.low is not None and self.low > self.value:
+            raise ValueError(f"low {self.low} is above the value {self.value}")
+        if self.high is not None and self.high < self.value:
+            raise ValueError(f"high {self.high} is below the value {self.value}")
+        return self
+
+
+class Accuracy(_Record):
+    """Fractions of ``n`` clips classified rightly.
+
+    ``float32`` (written ``float``) by the trained network, ``int8_host`` by its integer twin on
+    this machine, ``device`` on the board. ``balanced`` is the mean recall over the classes on the
+    device and ``ci95`` the interval of ``device``.
+    """
+
+    float32: Fraction | None = Field(default=None, alias="float")
+    int8_host: Fraction | None = None
+    device: Fraction | None = None
+    balanced: Fraction | None = None
+    n: Count
+    ci95: Interval | None = None
+
+
+class Layer(_Record):
+    """One lowered layer. ``energy_uj`` is of the kind of its row's ``energy_uj``."""
+
+    id: int
+    name: str
+    op: str
+    macs: Count | None = None
+    instructions: Count | None = None
+    energy_uj: float | None = None
+
+
+class Result(_Record):
+    """What was found for one run on one board: a row of ``results``.
+
+    ``instructions`` are always counted exactly, for one inference, as are those of ``layers``;
+    ``mismatches`` counts inputs of which any output byte differs from the host's. ``confusion`` has
+    a row a true class and a column a predicted one, in the order of ``labels``. ``complete`` is
+    false where the device was lost before all the clips were through.
+    """
+
+    run: str
+    task: str
+    attention: str
+    coupling: str | None = None
+    d_osc: int | None = None
+    p: float | None = None
+    seed: int | None = None
+    split: str | None = None
+    data: str | None = None
+    board: str
+    cpu: str | None = None
+    device: str | None = None
+    meter: str | None = None
+    toolchain: str | None = None
+    parameters: Count | None = None
+    macs: Count | None = None
+    accuracy: Accuracy | None = None
+    labels: tuple[str, ...] | None = None
+    confusion: tuple[tuple[Count, ...], ...] | None = None
+    mismatches: Count | None = None
+    onnxruntime_agreement: Fraction | None = None
+    instructions: Count | None = None
+    cycles: Figure | None = None
+    latency_ms: Figure | None = None
+    energy_uj: Figure | None = None
+    flash_bytes: Count | None = None
+    ram_bytes: Count | None = None
+    arena_bytes: Count | None = None
+    stack_bytes: Count | None = None
+    board_flash_bytes: Count | None = None
+    board_ram_bytes: Count | None = None
+    layers: tuple[Layer, ...] = ()
+    complete: bool = True
+
+    @property
+    def mechanism(self) -> str:
+        """The attention mechanism in words: ``softmax``, ``oscillator relu``, ...
+
+        A width other than 2 and an exponent other than 1 are named: ``oscillator relu d=4``.
+        """
+        words = [self.attention, self.coupling]
+        words.append(f"d={self.d_osc}" if self.d_osc not in (None, 2) else None)
+        words.append(f"p={self.p:g}" if self.p not in (None, 1) else None)
+        return " ".join(word for word in words if word)
+
+    @model_validator(mode="after")
+    def _confusion_is_square(self) -> Self:
+        if self.confusion is not None:
+            size = len(self.confusion)
+            if any(len(row) != size for row in self.confusion):
+                raise ValueError("confusion is not a square matrix")
+            if self.labels is not None and len(self.labels) != size:
+                raise ValueError(f"{len(self.labels)} labels for a confusion of {size} classes")
+        return self
+
+
+class SeedSummary(_Record):
+    """The mean of a metric over training seeds, and the t interval of that mean.
+
+    With ``baseline_mechanism`` the metric is that of ``mechanism`` less the baseline's, seed by
+    seed.
+    """
+
+    type: Literal["seeds"] = "seeds"
+    task: str
+    board: str
+    mechanism: str
+    baseline_mechanism: str | None = None
+    metric: str
+    n_seeds: Count
+    mean: float
+    sd: float | None = None
+    ci95: Interval | None = None
+
+
+class PairedTest(_Record):
+    """Two runs' predictions on the same clips: accuracy of ``run`` less that of ``baseline``."""
+
+    type: Literal["paired"] = "paired"
+    task: str
+    board: str
+    run: str
+    baseline: str
+    mechanism: str
+    baseline_mechanism: str
+    difference: float
+    ci95: Interval
+    p_value: Fraction
+    method: str
+    n: Count
+    n_speakers: Count | None = None
+
+
+class Ratio(_Record):
+    """A quantity of ``run`` over that of ``baseline``; modelled ones carry bounds, never a p."""
+
+    type: Literal["ratio"] = "ratio"
+    task: str
+    board: str
+    run: str
+    baseline: str
+    mechanism: str
+    baseline_mechanism: str
+    quantity: Literal["instructions", "cycles", "latency_ms", "energy_uj"]
+    ratio: Figure
+
+
+Comparison = Annotated[SeedSummary | PairedTest | Ratio, Field(discriminator="type")]
+
+
+class Environment(_Record):
+    """What the figures were made with; see :func:`entrain.deploy.environment.environment`."""
+
+    created: str
+    command: str
+    platform: str
+    versions: dict[str, str | None]
+
+
+class Results(_Record):
+    """A whole results.json. ``stopped`` says why the work ended early, where it did."""
+
+    schema_version: Literal[1] = Field(default=SCHEMA_VERSION, alias="schema")
+    environment: Environment
+    results: tuple[Result, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
+    stopped: str | None = None
+
+
+def row_values(results: Results) -> list[dict[str, object]]:
+    """The rows as JSON values, as ``--json`` prints them."""
+    return [row.model_dump(mode="json", by_alias=True) for row in results.results]
+
+
+def write_results(path: Path, results: Results) -> None:
+    """Write ``results`` to ``path``, whole.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    write_whole(path, results.model_dump_json(by_alias=True, indent=1) + "\n")
+
+
+def read_results(path: Path) -> Results:
+    """Read a results.json.
+
+    Raises:
+        ResultsError: there is no such file, it is not JSON, it is of another schema, or a field is
+            missing, unknown or wrong; the field is named.
+    """
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ResultsError(
+            "there is no such file",
+            where=str(path),
+            remedy="`entrain compare` measures and writes one",
+        ) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise ResultsError(f"cannot be read: {error}", where=str(path)) from error
+    except json.JSONDecodeError as error:
+        raise ResultsError(
+            f"not JSON: {error.msg}",
+            where=f"{path}:{error.lineno}",
+            remedy="the file is damaged; measure again with `entrain compare`",
+        ) from error
+    return _validated(path, value)
+
+
+def _validated(path: Path, value: object) -> Results:
+    schema = value.get("schema") if isinstance(value, dict) else None
+    if schema != SCHEMA_VERSION:
+        raise ResultsError(
+            f"schema is {schema!r}; this version of Entrain reads schema {SCHEMA_VERSION}",
+            where=str(path),
+            remedy="measure again with this version's `entrain compare`",
+        )
+    try:
+        return Results.model_validate(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ResultsError(
+            f"{field_path(first['loc'])}: {first['msg']}",
+            where=str(path),
+            remedy="the file is damaged or was changed by hand; measure again, or mend that field",
+        ) from error
+
+
+def field_path(location: tuple[int | str, ...]) -> str:
+    """A pydantic location as a person writes it: ``results[0].accuracy.device``."""
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
+    return text.lstrip(".") or "the file"
