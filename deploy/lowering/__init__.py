@@ -1,0 +1,1 @@
+"""From QCDQ ONNX to bare integer C."""

@@ -1,0 +1,132 @@
+"""layers.json: what stands in a lowered folder, for whoever builds, runs or reads it.
+
+The file is written last, so where it stands the folder is whole.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from entrain.deploy.errors import ModelError
+from entrain.deploy.files import write_whole
+from entrain.deploy.lowering.graph import LoweredGraph, Value
+from entrain.deploy.lowering.memory import MemoryPlan
+
+FILE = "layers.json"
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class TensorRecord(_Record):
+    """An 8-bit tensor: ``real = scale * (q - zero_point)``."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    scale: float
+    zero_point: int
+    onnx_outputs: tuple[str, ...]
+
+    @property
+    def size(self) -> int:
+        """Elements, and bytes."""
+        return prod(self.shape)
+
+
+class LayerRecord(TensorRecord):
+    """A layer by what it writes. ``offset`` in the arena is null for the model's output."""
+
+    id: int
+    op: str
+    macs: int
+    offset: int | None
+
+    @property
+    def symbol(self) -> str:
+        """The layer's C function."""
+        return f"layer_{self.name}"
+
+
+class LoweredModel(_Record):
+    """A lowered network without its weights."""
+
+    name: str
+    task: str
+    schedule: str
+    input: TensorRecord
+    output: TensorRecord
+    layers: tuple[LayerRecord, ...]
+    arena_bytes: int
+    arena_bound: int
+
+    @property
+    def macs(self) -> int:
+        """Multiply-adds of one inference."""
+        return sum(layer.macs for layer in self.layers)
+
+
+def describe(graph: LoweredGraph, plan: MemoryPlan, task: str, schedule: str) -> LoweredModel:
+    """The record of a lowered network."""
+    layers = tuple(
+        LayerRecord(
+            **_fields(layer.output),
+            id=index,
+            op=layer.title,
+            macs=layer.macs,
+            offset=None if layer.output.name == graph.output.name else plan.offset(layer.name),
+        )
+        for index, layer in enumerate(graph.layers)
+    )
+    return LoweredModel(
+        name=graph.name,
+        task=task,
+        schedule=schedule,
+        input=TensorRecord(**_fields(graph.input)),
+        output=TensorRecord(**_fields(graph.output)),
+        layers=layers,
+        arena_bytes=plan.arena_bytes,
+        arena_bound=plan.bound,
+    )
+
+
+def _fields(value: Value) -> dict[str, Any]:
+    return {
+        "name": value.name,
+        "shape": value.shape,
+        "dtype": value.dtype,
+        "scale": value.scale,
+        "zero_point": value.zero_point,
+        "onnx_outputs": (value.onnx_output,),
+    }
+
+
+def write_lowered(folder: Path, model: LoweredModel) -> None:
+    """Write layers.json, whole."""
+    write_whole(folder / FILE, model.model_dump_json(indent=1) + "\n")
+
+
+def read_lowered(folder: Path) -> LoweredModel:
+    """Read layers.json.
+
+    Raises:
+        ModelError: the folder holds no whole lowered model.
+    """
+    path = folder / FILE
+    if not path.is_file():
+        raise ModelError(
+            "no lowered model here", where=str(folder), remedy="make one with 'entrain lower'"
+        )
+    try:
+        return LoweredModel.model_validate_json(path.read_text(encoding="utf-8"))
+    except (ValidationError, OSError, UnicodeDecodeError) as error:
+        raise ModelError(
+            "damaged, or written by another version",
+            where=str(path),
+            remedy="lower the model again with 'entrain lower'",
+        ) from error

@@ -1,0 +1,155 @@
+"""From scheduled TensorIR to a bare C function over raw pointers.
+
+TVM's own ``build`` wraps functions in its calling convention (argument checks, packed values); a
+microcontroller wants ``void layer(const int8_t *x, ..., int8_t *output)``. So the passes of
+``target="c"`` run without MakePackedAPI, buffer parameters become pointers, and the text that
+TVM's C generator prints is freed of TVM's headers.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from dataclasses import dataclass
+from math import isfinite, isnan
+from typing import Any
+
+import numpy as np
+
+C_TYPES = {
+    "int8": "int8_t",
+    "uint8": "uint8_t",
+    "int16": "int16_t",
+    "int32": "int32_t",
+    "float32": "float",
+}
+_C_SIZES = {c_type: np.dtype(name).itemsize for name, c_type in C_TYPES.items()}
+
+
+@dataclass(frozen=True)
+class CFunction:
+    """The C text of a function, and the bytes of the arrays that it keeps on the stack."""
+
+    text: str
+    stack_array_bytes: int
+
+
+def function_to_c(function: Any, symbol: str) -> CFunction:
+    """One function in C, ``static`` and never inlined.
+
+    Args:
+        function: scheduled TensorIR whose parameters are buffers; the last one is written.
+        symbol: the C function's name.
+    """
+    import tvm
+    from tvm.target import Target
+    from tvm.tirx import transform
+
+    target = Target("c")
+    module = tvm.IRModule({symbol: function.with_attr("global_symbol", symbol)})
+    module = transform.BindTarget(target.with_host(target))(module)
+    module = tvm.ir.transform.Sequential(_passes())(module)
+    bare = _with_pointer_parameters(_with_exact_reals(module[symbol]))
+    module = transform.LowerIntrin()(tvm.IRModule({symbol: bare}))
+    text = tvm.get_global_func("target.build.c")(module, target).inspect_source()
+    text = _tidy(text, symbol)
+    return CFunction(text, _stack_array_bytes(text))
+
+
+def _stack_array_bytes(text: str) -> int:
+    arrays = re.findall(r"^ +(\w+) \w+\[(\d+)\];$", text, flags=re.M)
+    return sum(_C_SIZES[c_type] * int(count) for c_type, count in arrays)
+
+
+def _passes() -> list[Any]:
+    """TVM's lowering for target c, less packed calls and less LowerTVMBuiltin.
+
+    The latter would turn small buffers into calls of a run-time allocator; without it they become
+    C arrays on the stack, a row at most by the schedules.
+    """
+    from tvm.s_tir import transform as s_tir
+    from tvm.tirx import transform as tirx
+
+    return [
+        s_tir.CanonicalizeLoop(),
+        s_tir.LowerInitBlock(),
+        s_tir.PlanAndUpdateBufferAllocationLocation(),
+        s_tir.ConvertBlocksToOpaque(),
+        s_tir.CompactBufferAllocation(),
+        s_tir.LowerMatchBuffer(),
+        s_tir.StmtSimplify(),
+        s_tir.LowerOpaqueBlock(),
+        tirx.FlattenBuffer(),
+        tirx.NarrowDataType(32),
+        s_tir.LoopPartition(),
+        tirx.VectorizeLoop(False),
+        tirx.StorageRewrite(),
+        s_tir.HoistIfThenElse(),
+        tirx.UnrollLoop(),
+        s_tir.RenormalizeSplitPattern(),
+        tirx.StmtSimplify(),
+        tirx.RemoveNoOp(),
+        s_tir.RewriteUnsafeSelect(),
+        tirx.CommonSubexprElim(),
+    ]
+
+
+def _with_pointer_parameters(function: Any) -> Any:
+    """Buffer parameters become pointers that declare the buffer inside."""
+    from tvm import tirx
+    from tvm.ir import PointerType, PrimType
+    from tvm.tirx import stmt
+
+    pointers, declarations = [], []
+    for parameter in function.params:
+        kind = PointerType(PrimType(parameter.dtype), parameter.scope() or "global")
+        pointer = tirx.Var(str(parameter.name), kind)
+        pointers.append(pointer)
+        declarations.append(stmt.DeclBuffer(parameter, data=pointer))
+    body = stmt.SeqStmt([*declarations, function.body])
+    bare = tirx.PrimFunc(pointers, body, function.ret_type, function.attrs)
+    return bare.with_attr("calling_conv", 0)
+
+
+def _with_exact_reals(function: Any) -> Any:
+    """TVM prints ``%.6e``, which loses bits; carry them as integers until :func:`_tidy`."""
+    import tvm_ffi
+    from tvm import tirx
+
+    def exact(literal: Any) -> Any:
+        if str(literal.ty.dtype) != "float32":
+            return literal
+        (bits,) = struct.unpack("<I", struct.pack("<f", literal.value))
+        return tirx.call_pure_extern("float32", "entrain_bits", tirx.const(bits, "uint32"))
+
+    return function.with_body(tvm_ffi.structural_map(function.body, (tirx.FloatImm, exact)))
+
+
+def real_literal(x: float) -> str:
+    """A single-precision number as a C literal that means exactly it."""
+    if not isfinite(x):
+        return '__builtin_nanf("")' if isnan(x) else f"({'-' * (x < 0)}__builtin_inff())"
+    text = f"{np.float32(x):.9g}"
+    return f"{text}f" if any(c in text for c in ".e") else f"{text}.0f"
+
+
+def _literal_of_bits(match: re.Match[str]) -> str:
+    (value,) = struct.unpack("<f", struct.pack("<I", int(match.group(1))))
+    return real_literal(value)
+
+
+def _tidy(text: str, symbol: str) -> str:
+    start = re.search(rf"^TVM_DLL \w+ {symbol}\((?=[^;]*\{{)", text, flags=re.M)
+    if start is None:
+        raise LookupError(f"TVM printed no function {symbol}")
+    body = text[start.start() :].split("\nTVM_DLL", maxsplit=1)[0].strip()
+    body = re.sub(r"entrain_bits\(\(uint32_t\)(\d+)\)", _literal_of_bits, body)
+    body = re.sub(r"\b([a-z]+_\d+)_ptr\b", r"\1", body)
+    head, rest = body.split("{", 1)
+    parameters = re.findall(r"(\w+)\* (\w+)", head)
+    *read, written = parameters
+    signature = ", ".join(
+        [f"const {kind} *restrict {name}" for kind, name in read]
+        + [f"{written[0]} *restrict {written[1]}"]
+    )
+    return f"static NOINLINE void {symbol}({signature}) {{{rest}\n"

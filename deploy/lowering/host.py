@@ -1,0 +1,113 @@
+"""The emitted C, compiled for this machine and called in this process."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+import entrain.firmware
+from entrain.deploy.errors import ToolError
+from entrain.deploy.lowering.artifact import LoweredModel
+from entrain.deploy.lowering.graph import Array
+
+KERNELS = Path(entrain.firmware.__file__).parent / "kernels"
+FLAGS = (
+    *("-std=c11", "-O2", "-ffp-contract=off", "-fno-math-errno"),
+    *("-Wall", "-Wextra", "-Werror", "-Wconversion"),
+)
+_TRACE = ctypes.CFUNCTYPE(None, ctypes.c_uint32, ctypes.c_void_p, ctypes.c_uint32)
+_TRACE_HOOK = """#include <stdint.h>
+static void (*hook)(uint32_t, const void *, uint32_t);
+void model_set_trace(void (*function)(uint32_t, const void *, uint32_t));
+void model_trace(uint32_t layer, const void *values, uint32_t bytes);
+void model_set_trace(void (*function)(uint32_t, const void *, uint32_t)) { hook = function; }
+void model_trace(uint32_t layer, const void *values, uint32_t bytes)
+{
+    if (hook) { hook(layer, values, bytes); }
+}
+"""
+
+
+def compiled(sources: Path, library: Path, *, trace: bool) -> Path:
+    """Compile model.c and weights.c of a lowered folder into a shared library.
+
+    Raises:
+        ToolError: no C compiler, or it refuses the sources.
+    """
+    files = [str(sources / "model.c"), str(sources / "weights.c")]
+    if trace:
+        hook = library.with_suffix(".trace.c")
+        hook.write_text(_TRACE_HOOK)
+        files += ["-DMODEL_TRACE", str(hook)]
+    command = ["cc", *FLAGS, "-shared", "-fPIC", f"-I{sources}", f"-I{KERNELS}"]
+    try:
+        subprocess.run(
+            [*command, "-o", str(library), *files], check=True, capture_output=True, text=True
+        )
+    except FileNotFoundError as error:
+        raise ToolError(
+            "no C compiler on this machine", where="cc", remedy="apt-get install build-essential"
+        ) from error
+    except subprocess.CalledProcessError as error:
+        lines = [line for line in error.stderr.splitlines() if "error" in line]
+        raise ToolError(
+            f"the compiler refuses the generated C: {lines[0] if lines else error}",
+            where=str(sources),
+            remedy="lower the model again; if that repeats, it is a fault of the lowering",
+        ) from error
+    return library
+
+
+class HostModel:
+    """A lowered model running on this machine, layer by layer or as a whole.
+
+    Args:
+        model: the record of the lowered network, for shapes and types.
+        sources: the folder with model.c, model.h, weights.c and weights.h.
+    """
+
+    def __init__(self, model: LoweredModel, sources: Path) -> None:
+        self._model = model
+        self._sources = sources
+        self._folder = tempfile.TemporaryDirectory(prefix="entrain-host-")
+
+    def run(self, quantized_input: Array) -> Array:
+        """The output integers for one input."""
+        return self._call(self._library(trace=False), quantized_input)
+
+    def trace(self, quantized_input: Array) -> dict[str, Array]:
+        """Every layer's integers for one input, by layer name."""
+        library = self._library(trace=True)
+        values: dict[str, Array] = {}
+
+        def record(layer: int, address: int, size: int) -> None:
+            written = self._model.layers[layer]
+            raw = np.frombuffer(ctypes.string_at(address, size), written.dtype)
+            values[written.name] = raw.reshape(written.shape).copy()
+
+        callback = _TRACE(record)
+        library.model_set_trace(callback)
+        self._call(library, quantized_input)
+        return values
+
+    def _library(self, *, trace: bool) -> ctypes.CDLL:
+        """The compiled model, made when first needed."""
+        library = Path(self._folder.name) / ("traced.so" if trace else "model.so")
+        if not library.is_file():
+            compiled(self._sources, library, trace=trace)
+        return ctypes.CDLL(str(library))
+
+    def _call(self, library: ctypes.CDLL, quantized_input: Array) -> Array:
+        source, result = self._model.input, self._model.output
+        given = np.ascontiguousarray(quantized_input, source.dtype).reshape(-1)
+        if given.size != source.size:
+            raise ValueError(f"expected {source.size} integers, got {given.size}")
+        output = np.zeros(result.shape, result.dtype)
+        library.model_run(
+            given.ctypes.data_as(ctypes.c_void_p), output.ctypes.data_as(ctypes.c_void_p)
+        )
+        return output

@@ -1,0 +1,116 @@
+"""From a layer's expression to a TensorIR function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from entrain.deploy.lowering.graph import Array, Layer, Node, Value
+from entrain.deploy.lowering.operators.convolution import Convolution
+from entrain.deploy.lowering.operators.leaves import Constant, Load
+from entrain.deploy.lowering.operators.lookup import Lookup
+from entrain.deploy.lowering.operators.matmul import MatMul
+from entrain.deploy.lowering.operators.quantizers import Requantize
+
+
+@dataclass(frozen=True)
+class Primitive:
+    """A layer's TensorIR and what its parameters are, in order; the last one is the output."""
+
+    layer: Layer
+    function: Any
+    inputs: tuple[Value, ...]
+    constants: tuple[tuple[str, Array], ...]
+
+    @property
+    def symbol(self) -> str:
+        """The C function's name."""
+        return f"layer_{self.layer.name}"
+
+
+# what each operand is to the operator that reads it, so that generated C says so
+_ROLES: dict[type, Callable[[Any], Sequence[str]]] = {
+    MatMul: lambda _: ("weights", "weights"),
+    Convolution: lambda _: ("weights", "weights"),
+    Lookup: lambda _: ("index", "table"),
+    Requantize: lambda requantize: (
+        *["constant"] * requantize.terms,
+        *["multipliers"] * requantize.terms,
+        "bias",
+    ),
+}
+
+
+def _roles(nodes: list[Node]) -> dict[int, str]:
+    """The role of every node that an operator reads, by the node's id."""
+    roles: dict[int, str] = {}
+    for node in nodes:
+        if type(node.operator) in _ROLES:
+            names = _ROLES[type(node.operator)](node.operator)
+            for operand, name in zip(node.operands, names, strict=True):
+                roles.setdefault(id(operand), name)
+    return roles
+
+
+class _Parameters:
+    """The buffers that a function reads: each value once, each different constant array once."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, tuple[Value, Any]] = {}
+        self.constants: list[tuple[str, Array, Any]] = []
+
+    def load(self, leaf: Load) -> Any:
+        """The te tensor of a value."""
+        name = leaf.value.name
+        if name not in self.values:
+            self.values[name] = (leaf.value, leaf.compute(f"{name}_in"))
+        return self.values[name][1]
+
+    def constant(self, leaf: Constant, role: str) -> Any:
+        """The te tensor of a constant; a single number becomes a literal."""
+        array = leaf.array
+        if array.size == 1:
+            return leaf.compute(role)
+        for _, known, tensor in self.constants:
+            if known.dtype == array.dtype and np.array_equal(known, array):
+                return tensor
+        count = sum(name.rstrip("_0123456789") == role for name, _, _ in self.constants)
+        name = role if count == 0 else f"{role}_{count + 1}"
+        self.constants.append((name, array, leaf.compute(name)))
+        return self.constants[-1][2]
+
+
+def build_primitive(layer: Layer) -> Primitive:
+    """Compose the operators' te tensors and make one TensorIR function of them.
+
+    Single-number constants become literals; larger ones become parameters, named by their role.
+    """
+    from tvm import te
+
+    nodes = list(layer.expression.walk())
+    roles = _roles(nodes)
+    parameters = _Parameters()
+    tensors: dict[int, Any] = {}
+    for position, node in enumerate(nodes):
+        match node.operator:
+            case Load() as leaf:
+                tensors[id(node)] = parameters.load(leaf)
+            case Constant() as leaf:
+                tensors[id(node)] = parameters.constant(leaf, roles.get(id(node), "constant"))
+            case operator:
+                last = position == len(nodes) - 1
+                name = "output" if last else f"{type(operator).__name__.lower()}_{position}"
+                operands = [tensors[id(operand)] for operand in node.operands]
+                tensors[id(node)] = operator.compute(name, *operands)
+    buffers = [tensor for _, tensor in parameters.values.values()]
+    buffers += [tensor for _, _, tensor in parameters.constants]
+    function = te.create_prim_func([*buffers, tensors[id(layer.expression)]])
+    return Primitive(
+        layer,
+        function.with_attr("global_symbol", f"layer_{layer.name}"),
+        tuple(value for value, _ in parameters.values.values()),
+        tuple((name, array) for name, array, _ in parameters.constants),
+    )

@@ -1,0 +1,105 @@
+"""From a quantity to the 8 bits that a layer writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from entrain.deploy.arithmetic import fixed_point, integer_range, quantize
+from entrain.deploy.errors import UnsupportedOperator
+from entrain.deploy.lowering.graph import Node, Operator, Value
+from entrain.deploy.lowering.operators import apply, constant
+from entrain.deploy.lowering.operators.convolution import Convolution
+from entrain.deploy.lowering.operators.elementwise import DIVIDE, SQUARE_ROOT
+from entrain.deploy.lowering.operators.lookup import Lookup
+from entrain.deploy.lowering.operators.matmul import MatMul
+from entrain.deploy.lowering.operators.quantizers import Quantize, Requantize
+from entrain.deploy.lowering.operators.reduction import Peak, Sum
+from entrain.deploy.lowering.quantity import Affine, Quantity, compressed, to_real
+from entrain.deploy.lowering.tabulation import tabulated, untabulated
+
+
+def quantized_expression(quantity: Quantity, value: Value) -> Node:
+    """The expression whose result is ``value``.
+
+    Integer where the quantity is affine, a table where it is a function of one 8-bit tensor, else
+    single precision.
+
+    Raises:
+        UnsupportedOperator: a function is left that only a table could compute, or integers may
+            grow too large.
+    """
+    if isinstance(quantity, Affine) and quantity.terms:
+        expression = _requantized(quantity, value)
+    else:
+        low, high = integer_range(value.dtype)
+        inverse = float(np.float32(1.0) / np.float32(value.scale))
+        quantizer = Quantize(value.dtype, inverse, value.zero_point, low, high)
+        expression = tabulated(apply(quantizer, to_real(quantity)))
+    if untabulated(expression):
+        raise UnsupportedOperator(
+            "an exponential, logarithm or sigmoid of something that is not one 8-bit tensor",
+            remedy="quantize its operand, and quantize its result before anything else joins",
+        )
+    _check_range(expression)
+    return expression
+
+
+def _requantized(quantity: Affine, value: Value) -> Node:
+    factors = tuple(compressed(np.asarray(t.scale / value.scale)) for t in quantity.terms)
+    bias = compressed(np.asarray(quantity.constant / value.scale))
+    peaks = tuple(int(max(map(abs, term.node.interval))) for term in quantity.terms)
+    try:
+        fixed = fixed_point(factors, bias, peaks)
+    except OverflowError as error:
+        raise UnsupportedOperator(
+            f"its values may be {error} steps of {value.scale:.3g} away from 0",
+            remedy="calibrate again: the step of this tensor is too small for what computes it",
+        ) from error
+    bounds = np.asarray([quantity.low, quantity.high])
+    low, high = quantize(bounds, value.scale, value.zero_point, value.dtype)
+    requantize = Requantize(
+        value.shape,
+        value.dtype,
+        len(quantity.terms),
+        fixed.bias_shift,
+        fixed.shift,
+        value.zero_point,
+        int(low),
+        int(high),
+    )
+    multipliers = [constant(multiplier) for multiplier in fixed.multipliers]
+    sums = [term.node for term in quantity.terms]
+    return apply(requantize, *sums, *multipliers, constant(fixed.bias))
+
+
+def _check_range(expression: Node) -> None:
+    """Every integer sum must fit its type, for any input whatever."""
+    for node in expression.walk():
+        if node.dtype == "int32":
+            low, high = integer_range(node.dtype)
+            if node.interval[0] < low or node.interval[1] > high:
+                raise UnsupportedOperator(
+                    "an integer sum that may exceed 32 bits",
+                    remedy="split the sum in two, with a QuantizeLinear behind each",
+                )
+
+
+_TITLES: tuple[tuple[str, Callable[[Operator], bool]], ...] = (
+    ("depthwise convolution", lambda kind: isinstance(kind, Convolution) and kind.groups > 1),
+    ("convolution", lambda kind: isinstance(kind, Convolution)),
+    ("softmax", lambda kind: isinstance(kind, Peak)),
+    ("settle", lambda kind: kind == SQUARE_ROOT),
+    ("read-out", lambda kind: kind == DIVIDE),
+    ("matrix product", lambda kind: isinstance(kind, MatMul)),
+    ("lookup", lambda kind: isinstance(kind, Lookup)),
+    ("mean", lambda kind: isinstance(kind, Sum)),
+)
+
+
+def title_of(expression: Node) -> str:
+    """What a layer chiefly does, for people: its heaviest operator."""
+    kinds = [node.operator for node in expression.walk()]
+    titles = (title for title, is_kind in _TITLES if any(map(is_kind, kinds)))
+    return next(titles, "add")

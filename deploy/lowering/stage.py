@@ -1,0 +1,105 @@
+"""The stage ``lower``: an ONNX file becomes a folder of C, checked on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from entrain.deploy.arithmetic import quantize
+from entrain.deploy.arrays import write_arrays
+from entrain.deploy.errors import Mismatch
+from entrain.deploy.files import write_whole
+from entrain.deploy.lowering.artifact import FILE, LoweredModel, describe, write_lowered
+from entrain.deploy.lowering.emit import emit_model
+from entrain.deploy.lowering.graph import Array, LoweredGraph
+from entrain.deploy.lowering.host import HostModel
+from entrain.deploy.lowering.importer import import_onnx
+from entrain.deploy.lowering.interpreter import interpret
+from entrain.deploy.lowering.memory import plan_memory
+from entrain.deploy.lowering.schedules import find_schedule
+
+GOLDEN_FILE = "golden.npz"
+GOLDEN_INPUTS = 8
+
+
+def lower(
+    onnx: Path,
+    folder: Path,
+    *,
+    task: str,
+    name: str,
+    features: Array | None = None,
+    schedule: str = "scalar",
+) -> LoweredModel:
+    """Lower an ONNX file into ``folder``: model.c, model.h, weights.c, weights.h, layers.json.
+
+    golden.npz gets every layer's integers for the golden inputs, from the numpy interpreter, and
+    the C compiled for this machine has to give the same, layer by layer, before layers.json is
+    written.
+
+    Args:
+        onnx: QCDQ ONNX, anyone's.
+        folder: made if need be.
+        task: the profile that the firmware announces.
+        name: the model's name.
+        features: golden inputs, real [N, ...]; without them, random integers from a fixed seed.
+        schedule: a name of ``SCHEDULES``.
+
+    Raises:
+        UsageError: no such schedule.
+        ModelError: the file is not usable.
+        UnsupportedOperator: a node has no integer form.
+        ToolError: no C compiler here.
+        Mismatch: C and interpreter differ; the layer is named.
+    """
+    graph = import_onnx(onnx, name)
+    plan = plan_memory(graph)
+    (folder / FILE).unlink(missing_ok=True)
+    for file, text in emit_model(graph, plan, task, find_schedule(schedule)).files:
+        write_whole(folder / file, text)
+    source = graph.input
+    if features is None:
+        inputs = random_inputs(graph)
+    else:
+        inputs = quantize(features, source.scale, source.zero_point, source.dtype)
+    golden = golden_values(graph, inputs)
+    write_arrays(folder / GOLDEN_FILE, golden)
+    model = describe(graph, plan, task, schedule)
+    check_against_golden(model, folder, golden)
+    write_lowered(folder, model)
+    return model
+
+
+def random_inputs(graph: LoweredGraph) -> Array:
+    """Integers over the whole range of the input's type, from a fixed seed."""
+    limits = np.iinfo(graph.input.dtype)
+    shape = (GOLDEN_INPUTS, *graph.input.shape)
+    random = np.random.default_rng(0)
+    return random.integers(limits.min, limits.max, shape, endpoint=True, dtype=graph.input.dtype)
+
+
+def golden_values(graph: LoweredGraph, inputs: Array) -> dict[str, Array]:
+    """Every value's integers for each input, [N, ...] by name, from the numpy interpreter."""
+    each = [interpret(graph, one) for one in inputs.astype(graph.input.dtype)]
+    return {name: np.stack([values[name] for values in each]) for name in each[0]}
+
+
+def check_against_golden(model: LoweredModel, folder: Path, golden: dict[str, Array]) -> None:
+    """Compare the C on this machine with golden integers, layer by layer.
+
+    Raises:
+        Mismatch: some layer differs; the first one is named, with how many of its elements.
+    """
+    host = HostModel(model, folder)
+    for index, one in enumerate(golden[model.input.name]):
+        traced = host.trace(one)
+        for layer in model.layers:
+            differing = int((traced[layer.name] != golden[layer.name][index]).sum())
+            if differing:
+                raise Mismatch(
+                    f"{differing} of {layer.size} elements of layer {layer.name} differ between "
+                    "the C on this machine and the numpy interpreter",
+                    where=f"{folder}, golden input {index}",
+                    remedy="this is a fault of the lowering; please report it with the model",
+                )

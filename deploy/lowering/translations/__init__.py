@@ -1,0 +1,35 @@
+"""From Relax operators to quantities, one family a file.
+
+``TRANSLATIONS`` is the registry: a Relax operator's name to the function that translates a call
+of it. ``ONNX_OPERATORS`` says which ONNX operators arrive as those.
+"""
+
+from __future__ import annotations
+
+from entrain.deploy.lowering.translations import (
+    activations,
+    boundaries,
+    elementwise,
+    layout,
+    products,
+    reductions,
+)
+from entrain.deploy.lowering.translations.contract import Translation
+
+TRANSLATIONS: dict[str, Translation] = {
+    **boundaries.TRANSLATIONS,
+    **products.TRANSLATIONS,
+    **elementwise.TRANSLATIONS,
+    **reductions.TRANSLATIONS,
+    **activations.TRANSLATIONS,
+    **layout.TRANSLATIONS,
+}
+
+ONNX_OPERATORS = frozenset().union(
+    boundaries.ONNX_OPERATORS,
+    products.ONNX_OPERATORS,
+    elementwise.ONNX_OPERATORS,
+    reductions.ONNX_OPERATORS,
+    activations.ONNX_OPERATORS,
+    layout.ONNX_OPERATORS,
+)

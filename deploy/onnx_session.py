@@ -1,0 +1,60 @@
+"""Running a QCDQ ONNX file with onnxruntime: the oracle of the lowering."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from entrain.deploy.errors import ModelError
+
+Reals = NDArray[np.float32]
+
+
+class OnnxSession:
+    """A model in onnxruntime, one thread, unoptimised: each node computed as it is written.
+
+    Args:
+        model: the file's path, or a serialized model.
+        name: what errors call it.
+
+    Raises:
+        ModelError: onnxruntime refuses the model.
+    """
+
+    def __init__(self, model: Path | bytes, name: str) -> None:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        options.log_severity_level = 3  # it warns of every constant that it folds
+        level = onnxruntime.GraphOptimizationLevel
+        options.graph_optimization_level = level.ORT_DISABLE_ALL
+        try:
+            self._session = onnxruntime.InferenceSession(
+                model if isinstance(model, bytes) else str(model),
+                options,
+                providers=["CPUExecutionProvider"],
+            )
+        except Exception as error:  # onnxruntime's errors share no public base class
+            raise ModelError(
+                f"onnxruntime cannot run it: {str(error).splitlines()[0]}",
+                where=name,
+                remedy="export the model again",
+            ) from error
+        self._input = self._session.get_inputs()[0].name
+        self.outputs: tuple[str, ...] = tuple(o.name for o in self._session.get_outputs())
+
+    def run(self, features: Reals) -> dict[str, NDArray[Any]]:
+        """Every output for one input [1, ...], by name."""
+        results: Sequence[Any] = self._session.run(None, {self._input: features})
+        return dict(zip(self.outputs, results, strict=True))
+
+    def predict(self, features: Reals) -> NDArray[np.int64]:
+        """The index of the largest first output for each of [N, ...]."""
+        first = self.outputs[0]
+        classes = [int(self.run(one[None])[first].argmax()) for one in features]
+        return np.asarray(classes, np.int64)

@@ -1,0 +1,160 @@
+"""The C of a model compiles without a warning anywhere, and says what it is."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from entrain.deploy.errors import ToolError
+from entrain.deploy.lowering.codegen import real_literal
+from entrain.deploy.lowering.host import FLAGS, KERNELS, compiled
+
+CORTEX = {
+    "Cortex-M4": ["-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16"],
+    "Cortex-M55": ["-mcpu=cortex-m55", "-mthumb", "-mfloat-abi=hard"],
+}
+
+
+@pytest.fixture
+def network(model, lower):
+    """Product, table, settle and mean: every kind of layer."""
+    random = np.random.default_rng(3)
+    x = model.quantized(model.input(1, 5, 8), 0.05, 3)
+    w = model.weights(random.integers(-127, 128, (8, 6)), random.uniform(0.001, 0.02, 6), axis=1)
+    y = model.quantized(model.node("MatMul", x, w), 0.02, name="product")
+    y = model.quantized(model.node("Softplus", y), 0.02, 0, "uint8", name="coupling")
+    length = model.node("ReduceSum", model.node("Mul", y, y), model.constant([-1], "int64"))
+    z = model.quantized(model.node("Div", y, model.node("Sqrt", length)), 1 / 127, name="state")
+    mean = model.quantized(model.node("ReduceMean", z, axes=[1], keepdims=0), 0.01, name="mean")
+    softmax = model.node("Softmax", mean, axis=-1)
+    return lower(model, model.quantized(softmax, 1 / 255, 0, "uint8", name="classes"))
+
+
+@pytest.mark.parametrize("core", CORTEX)
+def test_it_compiles_for_a_microcontroller_without_a_warning(network, tmp_path, core):
+    if shutil.which("arm-none-eabi-gcc") is None:
+        pytest.skip("arm-none-eabi-gcc is not installed")
+    for name, text in network.source.files:
+        (tmp_path / name).write_text(text)
+    for name in ("model.c", "weights.c"):
+        subprocess.run(
+            ["arm-none-eabi-gcc", *FLAGS, *CORTEX[core], f"-I{KERNELS}", "-c", name],
+            cwd=tmp_path,
+            check=True,
+        )
+
+
+def test_the_host_agrees(network):
+    network.check()
+
+
+def test_layers_are_described_where_they_stand(network):
+    text = network.source["model.c"]
+    assert re.search(
+        r"/\* node_matmul_\d+: matrix product, 240 multiply-adds\n"
+        r" \* reads  input: int8 1 x 5 x 8, scale 0\.0500000007, zero point 3\n"
+        r" \* writes int8 1 x 5 x 6, scale 0\.0199999996\n"
+        r" \* ONNX   product \*/\n"
+        r"static NOINLINE void layer_node_matmul_\d+\(",
+        text,
+    )
+    titles = re.findall(r"^/\* \w+: ([\w -]+?)(?:,.*)?$", text, flags=re.MULTILINE)
+    assert titles == ["matrix product", "lookup", "settle", "mean", "softmax"]
+
+
+def test_everything_in_weights_c_is_constant(network):
+    definitions = re.findall(r"^.*\w+\[\d+\] = \{$", network.source["weights.c"], re.MULTILINE)
+    assert definitions
+    assert all(line.startswith("const ") for line in definitions)
+
+
+def test_there_is_no_heap_no_recursion_and_no_mathematical_library(network):
+    text = "".join(text for _, text in network.source.files)
+    for word in ("malloc", "calloc", "free(", "expf", "logf", "powf", "math.h", "TVM", "double"):
+        assert word not in text
+
+
+def test_integer_layers_hold_no_floating_point(network):
+    functions = network.source["model.c"].split("static NOINLINE void ")[1:]
+    real = {function.split("(")[0] for function in functions if "float" in function}
+    assert len(functions) == 5
+    kinds = {layer.name: layer.title for layer in network.graph.layers}
+    assert {kinds[name.removeprefix("layer_")] for name in real} == {"settle", "softmax"}
+
+
+def test_arrays_on_the_stack_are_a_row_at_most(network):
+    arrays = re.findall(r"^ +(?:int32_t|float) \w+\[(\d+)\];", network.source["model.c"], re.M)
+    assert max(map(int, arrays)) <= 6
+
+
+def test_equal_constants_lie_in_flash_once(model, lower):
+    x = model.quantized(model.input(1, 4), 0.05)
+    shift = model.constant([0.5, 1.0, 1.5, 2.0])
+    y = model.node("Add", x, shift)
+    lowered = lower(model, model.quantized(model.node("Mul", y, y), 0.2))
+    lowered.check()
+    assert lowered.source["weights.c"].count("const float") == 1
+
+
+AWKWARD = [
+    "int",
+    "output",
+    "weights",
+    "restrict",
+    "a/*b",
+    "c*/d??/",
+    "x\\",
+    "7 up",
+    "Größe",
+    "x_ptr",
+]
+
+
+def test_awkward_names_do_no_harm(model, lower):
+    x = model.quantized(model.input(1, 4), 0.05)
+    for name in AWKWARD:
+        w = model.weights(np.diag([100, 90, 80, 70]), 0.0101)
+        product = model.node("MatMul", x, w)
+        model.nodes[-1].name = name
+        x = model.quantized(product, 0.05, name=f"{name}*/")
+    lowered = lower(model, x)
+    lowered.check_c(lowered.random_inputs(2))
+
+
+@pytest.mark.parametrize(
+    ("x", "text"),
+    [
+        (1.0, "1.0f"),
+        (-0.5, "-0.5f"),
+        (1e-6, "9.99999997e-07f"),
+        (16777216.0, "16777216.0f"),
+        (1e20, "1.00000002e+20f"),
+        (-0.0, "-0.0f"),
+        (float("inf"), "(__builtin_inff())"),
+        (float("-inf"), "(-__builtin_inff())"),
+        (float("nan"), '__builtin_nanf("")'),
+    ],
+)
+def test_literals_mean_exactly_their_number(x, text):
+    assert real_literal(x) == text
+    if np.isfinite(x):
+        assert np.float32(text.rstrip("f")) == np.float32(x)
+
+
+def test_c_that_does_not_compile_is_a_tool_error(tmp_path):
+    (tmp_path / "model.c").write_text("int broken(void) { return missing; }\n")
+    (tmp_path / "weights.c").write_text("")
+    with pytest.raises(ToolError, match="undeclared"):
+        compiled(tmp_path, tmp_path / "model.so", trace=False)
+
+
+def test_a_missing_compiler_is_a_tool_error(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ToolError, match="no C compiler") as caught:
+        compiled(tmp_path, Path(tmp_path) / "model.so", trace=False)
+    assert "build-essential" in caught.value.remedy

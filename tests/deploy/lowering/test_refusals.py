@@ -1,0 +1,285 @@
+"""What cannot be lowered is refused with what, where and what to do."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from entrain.deploy.errors import ModelError, UnsupportedOperator
+from entrain.deploy.lowering.importer import import_onnx
+
+
+def refusal(lower, *arguments, error=ModelError, **options):
+    """The error's three parts, each of which must be there."""
+    with pytest.raises(error) as caught:
+        lower(*arguments, **options)
+    assert caught.value.what
+    assert "small.onnx" in caught.value.where
+    assert caught.value.remedy
+    return caught.value
+
+
+def test_an_unknown_operator_is_named_with_its_node(model, lower):
+    x = model.quantized(model.input(1, 4), 0.1)
+    y = model.quantized(model.node("Selu", x), 0.1)
+    error = refusal(lower, model, y, error=UnsupportedOperator)
+    assert "operator Selu of node node_selu_" in error.what
+    assert "MatMul" in error.remedy
+
+
+def test_an_operator_of_another_domain_is_refused(model, tmp_path):
+    x = model.quantized(model.input(1, 4), 0.1)
+    model.output(model.quantized(model.node("Neg", x), 0.1))
+    path = model.save(tmp_path / "small.onnx")
+    whole = onnx.load(path)
+    whole.graph.node[-1].domain = "com.example"
+    whole.opset_import.append(helper.make_opsetid("com.example", 1))
+    path.write_bytes(whole.SerializeToString())
+    with pytest.raises(UnsupportedOperator, match="DequantizeLinear of node"):
+        import_onnx(path, "small")
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_a_product_with_an_unquantized_operand_names_node_and_tensor(model, lower, side):
+    x = model.quantized(model.input(1, 4, 4), 0.1)
+    real = model.constant(np.ones((4, 4)))
+    operands = (real, x) if side == "left" else (x, real)
+    product = model.node("MatMul", *operands)
+    q = model.quantize(product, 0.1, name="boundary")
+    y = model.node("DequantizeLinear", q, model.constant(0.1), model.constant(0, "int8"))
+    error = refusal(lower, model, y, error=UnsupportedOperator)
+    assert "matrix product has an operand that is not quantized" in error.what
+    assert f"node_{product}" in error.where
+    assert "boundary" in error.where
+
+
+def test_a_product_of_a_relu_that_was_not_quantized_is_refused(model, lower):
+    x = model.quantized(model.input(1, 4), 0.1)
+    w = model.weights(np.ones((4, 4)), 0.1)
+    y = model.quantized(model.node("MatMul", model.node("Relu", x), w), 0.1)
+    assert "not quantized" in refusal(lower, model, y, error=UnsupportedOperator).what
+
+
+def test_a_convolution_with_unquantized_weights_is_refused(model, lower):
+    x = model.quantized(model.input(1, 2, 4, 4), 0.1)
+    y = model.quantized(model.node("Conv", x, model.constant(np.ones((3, 2, 3, 3)))), 0.1)
+    error = refusal(lower, model, y, error=UnsupportedOperator)
+    assert "convolution has an operand that is not quantized" in error.what
+
+
+def test_a_convolution_over_one_axis_is_refused_by_name(model, lower):
+    x = model.quantized(model.input(1, 2, 9), 0.1)
+    w = model.weights(np.ones((3, 2, 3)), 0.1)
+    y = model.quantized(model.node("Conv", x, w), 0.1)
+    assert "conv1d" in refusal(lower, model, y, error=UnsupportedOperator).what
+
+
+@pytest.mark.parametrize("columns", [3, 4])
+def test_a_scale_for_each_summed_element_is_refused_square_or_not(model, lower, columns):
+    x = model.quantized(model.input(1, 4), 0.1)
+    w = model.weights(np.ones((4, columns)), np.array([0.1, 0.2, 0.3, 0.4]), axis=0)
+    y = model.quantized(model.node("MatMul", x, w), 0.1)
+    error = refusal(lower, model, y, error=UnsupportedOperator)
+    assert "each element of the summed axis" in error.what
+
+
+def test_a_convolution_with_a_scale_for_each_input_channel_is_refused(model, lower):
+    x = model.quantized(model.input(1, 3, 4, 4), 0.1)
+    w = model.weights(np.ones((3, 3, 3, 3)), np.array([0.1, 0.2, 0.3]), axis=1)
+    y = model.quantized(model.node("Conv", x, w), 0.1)
+    assert "each input channel" in refusal(lower, model, y, error=UnsupportedOperator).what
+
+
+def test_a_convolution_that_reads_nothing_but_its_padding_is_refused(model, lower):
+    x = model.quantized(model.input(1, 1, 1, 4), 0.1)
+    w = model.weights(np.ones((1, 1, 1, 1)), 0.1)
+    y = model.node("Conv", x, w, strides=[2, 1], pads=[1, 0, 0, 0])
+    y = model.quantized(y, 0.1)
+    assert "padding" in refusal(lower, model, y, error=UnsupportedOperator).what
+
+
+def test_an_activation_quantized_per_channel_is_refused(model, lower):
+    x = model.quantized(model.input(1, 4), 0.1)
+    scales, zeros = model.constant([0.1] * 3 + [0.2]), model.constant([0] * 4, "int8")
+    q = model.node("QuantizeLinear", model.node("Neg", x), scales, zeros)
+    y = model.node("DequantizeLinear", q, scales, zeros)
+    assert "per channel" in refusal(lower, model, y, error=UnsupportedOperator).what
+
+
+@pytest.mark.parametrize("scale", [0.0, -0.1, np.inf, np.nan, 1e-42])
+def test_a_scale_that_is_no_positive_number_is_refused(model, lower, scale):
+    x = model.quantized(model.input(1, 4), 0.1)
+    y = model.quantized(model.node("Neg", x), scale)
+    assert "scale" in refusal(lower, model, y, error=UnsupportedOperator).what
+
+
+def test_a_weight_with_a_scale_of_zero_is_refused(model, lower):
+    x = model.quantized(model.input(1, 4), 0.1)
+    y = model.quantized(model.node("MatMul", x, model.weights(np.ones((4, 4)), 0.0)), 0.1)
+    assert "scale" in refusal(lower, model, y, error=UnsupportedOperator).what
+
+
+def test_an_unquantized_input_is_refused(model, lower):
+    x = model.node("Relu", model.input(1, 4))
+    error = refusal(lower, model, model.quantized(x, 0.1))
+    assert "input features is not quantized" in error.what
+
+
+def test_an_input_that_is_also_read_unquantized_is_refused(model, lower):
+    features = model.input(1, 4)
+    y = model.node("Add", model.quantized(features, 0.1), features)
+    error = refusal(lower, model, model.quantized(y, 0.1))
+    assert "also read unquantized" in error.what
+
+
+def test_an_input_quantized_in_two_ways_is_refused(model, lower):
+    features = model.input(1, 4)
+    y = model.node("Add", model.quantized(features, 0.1), model.quantized(features, 0.2))
+    error = refusal(lower, model, model.quantized(y, 0.1), error=UnsupportedOperator)
+    assert "two ways" in error.what
+
+
+def test_an_input_of_a_narrowed_range_is_refused(model, lower):
+    q = model.quantize(model.input(1, 4), 0.1)
+    q = model.node("Clip", q, model.constant(-127, "int8"), model.constant(127, "int8"))
+    x = model.node("DequantizeLinear", q, model.constant(0.1), model.constant(0, "int8"))
+    y = model.quantized(model.node("Neg", x), 0.1)
+    error = refusal(lower, model, y, error=UnsupportedOperator)
+    assert "narrows the range of input features" in error.what
+
+
+def test_an_unquantized_output_is_refused(model, lower):
+    x = model.quantized(model.input(1, 4), 0.1)
+    error = refusal(lower, model, model.node("Neg", x))
+    assert "output is not quantized" in error.what
+
+
+def test_two_outputs_are_refused(model, lower):
+    x = model.quantized(model.input(1, 4), 0.1)
+    model.output(model.quantized(model.node("Neg", x), 0.1))
+    model.output(model.quantized(model.node("Relu", x), 0.1))
+    assert "2 outputs" in refusal(lower, model).what
+
+
+def test_two_inputs_are_refused(model, lower):
+    x = model.quantized(model.input(1, 4, name="left"), 0.1)
+    y = model.quantized(model.input(1, 4, name="right"), 0.1)
+    z = model.quantized(model.node("Add", x, y), 0.1)
+    assert "2 inputs" in refusal(lower, model, z).what
+
+
+def test_a_model_that_does_nothing_is_refused(model, lower):
+    x = model.quantized(model.input(1, 4), 0.1)
+    assert "nothing lies between" in refusal(lower, model, x).what
+
+
+def test_a_second_symbolic_axis_is_named(model, lower):
+    x = model.quantized(model.input("batch", "time", 4), 0.1)
+    error = refusal(lower, model, model.quantized(model.node("Neg", x), 0.1))
+    assert "axis 1 of input features" in error.what
+
+
+def test_sixteen_bit_activations_are_refused(model, tmp_path):
+    x = model.quantized(model.input(1, 4), 0.1)
+    model.output(model.quantized(model.node("Neg", x), 0.1, 0, "int16"))
+    with pytest.raises(ModelError) as caught:
+        import_onnx(model.save(tmp_path / "small.onnx", opset=21), "small")
+    assert "int16" in str(caught.value)
+
+
+def test_a_power_that_is_not_whole_is_refused(model, lower):
+    x = model.quantized(model.input(1, 4), 0.1)
+    y = model.quantized(model.node("Pow", x, model.constant(0.5)), 0.1)
+    assert "whole number" in refusal(lower, model, y, error=UnsupportedOperator).what
+
+
+def test_a_division_by_the_constant_zero_is_refused(model, lower):
+    x = model.quantized(model.input(1, 4), 0.1)
+    y = model.quantized(model.node("Div", x, model.constant(0.0)), 0.1)
+    assert "constant 0" in refusal(lower, model, y, error=UnsupportedOperator).what
+
+
+def test_a_sum_that_may_exceed_32_bits_is_refused(model, lower):
+    summed = 2**31 // (255 * 255) + 1
+    x = model.quantized(model.input(1, summed), 0.1, 255, "uint8")
+    w = model.weights(np.zeros((summed, 2)), 0.1, 255, "uint8")
+    y = model.quantized(model.node("MatMul", x, w), 1000.0)
+    error = refusal(lower, model, y, error=UnsupportedOperator)
+    assert "32 bits" in error.what
+
+
+def test_a_step_far_too_small_for_its_values_is_refused(model, lower):
+    x = model.quantized(model.input(1, 4), 1.0)
+    w = model.weights(np.ones((4, 4)), 1.0)
+    y = model.quantized(model.node("MatMul", x, w), 1e-7)
+    error = refusal(lower, model, y, error=UnsupportedOperator)
+    assert "steps" in error.what
+    assert "calibrate" in error.remedy
+
+
+def test_sums_that_would_fill_the_stack_are_refused_with_the_layer(model, lower):
+    x = model.quantized(model.input(1, 2, 2000), 0.1)
+    y = model.node("Softmax", model.node("Transpose", x, perm=[0, 2, 1]), axis=-1)
+    y = model.quantized(model.node("Transpose", y, perm=[0, 2, 1]), 0.01, 0, "uint8")
+    with pytest.raises(UnsupportedOperator, match="bytes of stack") as caught:
+        lower(model, y)
+    assert "layer" in caught.value.where
+
+
+def test_a_missing_file(tmp_path):
+    with pytest.raises(ModelError, match="no such ONNX file"):
+        import_onnx(tmp_path / "absent.onnx", "absent")
+
+
+@pytest.mark.parametrize("content", [b"", b"not a model", bytes(range(256)) * 9])
+def test_a_broken_file(tmp_path, content):
+    path = tmp_path / "broken.onnx"
+    path.write_bytes(content)
+    with pytest.raises(ModelError, match="not a valid ONNX model") as caught:
+        import_onnx(path, "broken")
+    assert caught.value.where == str(path)
+
+
+def test_a_truncated_file(model, tmp_path):
+    x = model.quantized(model.input(1, 4), 0.1)
+    model.output(model.quantized(model.node("Neg", x), 0.1))
+    path = model.save(tmp_path / "cut.onnx")
+    path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(ModelError, match="not a valid ONNX model"):
+        import_onnx(path, "cut")
+
+
+@pytest.mark.parametrize("location", ["../outside.bin", "/etc/hostname"])
+def test_external_data_outside_the_models_folder_is_refused(model, tmp_path, location):
+    x = model.quantized(model.input(1, 4), 0.1)
+    y = model.node("Add", x, model.constant(np.ones(4), name="bias"))
+    model.output(model.quantized(y, 0.1))
+    (tmp_path / "outside.bin").write_bytes(np.ones(4, "float32").tobytes())
+    (tmp_path / "inside").mkdir()
+    path = model.save(tmp_path / "inside" / "small.onnx")
+    whole = onnx.load(path)
+    (bias,) = (tensor for tensor in whole.graph.initializer if tensor.name == "bias")
+    bias.ClearField("raw_data")
+    bias.data_location = TensorProto.EXTERNAL
+    for key, value in {"location": location, "offset": "0", "length": "16"}.items():
+        bias.external_data.add(key=key, value=value)
+    path.write_bytes(whole.SerializeToString())
+    with pytest.raises(ModelError, match="not a valid ONNX model"):
+        import_onnx(path, "small")
+
+
+def test_what_tvm_cannot_import_is_a_model_error(model, tmp_path):
+    x = model.quantized(model.input(1, 4), 0.1)
+    shape = model.node("Identity", model.input(1, name="shape"))
+    model.inputs[-1].type.tensor_type.elem_type = TensorProto.INT64
+    y = model.node("Reshape", x, shape)
+    model.output(model.quantized(y, 0.1))
+    graph = helper.make_graph(model.nodes, "g", model.inputs, model.outputs, model.constants)
+    graph.output[0].type.tensor_type.shape.dim.add().dim_value = 4
+    path = tmp_path / "small.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
+    with pytest.raises(ModelError) as caught:
+        import_onnx(path, "small")
+    assert caught.value.where == str(path)
