@@ -1,0 +1,156 @@
+"""The stage ``quantize``: calibration, then a short quantization-aware fine-tuning."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from pickle import UnpicklingError
+
+import torch
+from torch import Tensor, nn
+
+from entrain.deploy.errors import CheckpointError
+from entrain.deploy.files import write_whole
+from entrain.deploy.quantization.keyword import QuantizedKeyword, new_quantized_keyword
+from entrain.models.checkpoint import Checkpoint
+from entrain.models.data import KeywordData
+from entrain.models.keyword_task import accuracy, augmented_batches, evaluate, prepare
+from entrain.models.training import EpochReport, TrainingConfig, fit, reproducible
+
+# what reading a file that is no state of this network raises
+_DAMAGED = (OSError, EOFError, RuntimeError, TypeError, ValueError, KeyError, UnpicklingError)
+
+CALIBRATION_CLIPS = 1024
+CALIBRATION_BATCH = 128
+
+
+@dataclass(frozen=True)
+class QuantizationConfig:
+    """How a trained network is quantized.
+
+    Args:
+        epochs: of quantization-aware fine-tuning after calibration; 0 for none.
+        peak_rate: its largest learning rate.
+        seed: of everything random.
+    """
+
+    epochs: int = 3
+    peak_rate: float = 5e-5
+    seed: int = 0
+
+    def training(self) -> TrainingConfig:
+        """The fine-tuning's schedule."""
+        return TrainingConfig(
+            epochs=self.epochs,
+            warmup_epochs=1,
+            peak_rate=self.peak_rate,
+            weight_decay=0.0,
+            seed=self.seed,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Quantized:
+    """A quantized network, with the validation accuracy of the weights that were kept."""
+
+    network: QuantizedKeyword
+    validation_accuracy: float
+    interrupted: bool
+
+
+def quantize_keyword(
+    checkpoint: Checkpoint,
+    data: KeywordData,
+    config: QuantizationConfig,
+    on_epoch: Callable[[EpochReport], None],
+) -> Quantized:
+    """The quantized form of a trained keyword network.
+
+    Args:
+        checkpoint: the trained network.
+        data: its training clips calibrate and fine-tune, its validation clips judge.
+        config: how.
+        on_epoch: called after every epoch of fine-tuning.
+
+    Raises:
+        CheckpointError: the network knows other words than the data has.
+        TrainingDiverged: the loss is no longer a number.
+    """
+    if checkpoint.labels != data.labels:
+        raise CheckpointError(
+            f"the network knows {', '.join(checkpoint.labels)}; the data has "
+            f"{', '.join(data.labels)}",
+            remedy="quantize with the data that the network was trained on (--data-dir)",
+        )
+    clean = prepare(data.train, checkpoint.statistics)
+    validation = prepare(data.validation, checkpoint.statistics)
+
+    def judge(network: nn.Module) -> float:
+        return accuracy(evaluate(network, validation), data.validation.targets)
+
+    with reproducible(config.seed):
+        network = new_quantized_keyword(checkpoint.build_network())
+        order = torch.randperm(len(clean))[:CALIBRATION_CLIPS]
+        calibrate(network, clean[order])
+    if config.epochs == 0:
+        return Quantized(network, judge(network), interrupted=False)
+    training = config.training()
+    batches = augmented_batches(data, checkpoint.statistics, training)
+    result = fit(network, batches, judge, training, on_epoch)
+    kept = [report.validation for report in result.history]
+    return Quantized(network, max(kept) if result.interrupted else kept[-1], result.interrupted)
+
+
+def calibrate(network: nn.Module, features: Tensor) -> None:
+    """Let every quantizer see features [N, ...] and set its step."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of optional packages that are not there
+        from brevitas.graph.calibrate import calibration_mode
+
+    network.eval()
+    with torch.no_grad(), calibration_mode(network):
+        for batch in torch.split(features, CALIBRATION_BATCH):
+            network(batch)
+    network.eval()
+
+
+def save_quantized(path: Path, network: QuantizedKeyword) -> None:
+    """Write the quantized network's state, whole.
+
+    Raises:
+        UsageError: it cannot be written there.
+    """
+    # torch.save to a file turns a full disk into an error of its own making.
+    archive = io.BytesIO()
+    torch.save(network.state_dict(), archive)
+    write_whole(path, archive.getvalue())
+
+
+def load_quantized(path: Path, checkpoint: Checkpoint) -> QuantizedKeyword:
+    """The quantized network of a trained one.
+
+    Raises:
+        CheckpointError: the file is missing, damaged, or of another network.
+    """
+    network = new_quantized_keyword(checkpoint.build_network())
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            network.load_state_dict(state)
+    except FileNotFoundError as error:
+        raise CheckpointError(
+            "the network has not been quantized yet",
+            where=str(path),
+            remedy="run 'entrain quantize' first",
+        ) from error
+    except _DAMAGED as error:
+        raise CheckpointError(
+            "damaged, or the quantized form of another network",
+            where=str(path),
+            remedy="run 'entrain quantize' again",
+        ) from error
+    return network.eval()

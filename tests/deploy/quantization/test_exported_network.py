@@ -1,0 +1,116 @@
+"""The whole quantized keyword network, through every form it takes, for each attention."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+import torch
+
+from entrain.deploy.arithmetic import quantize
+from entrain.deploy.export import GOLDEN_FEATURES, OPSET, write_golden_onnx
+from entrain.deploy.lowering.importer import import_onnx
+from entrain.deploy.lowering.interpreter import interpret, run_layer
+from entrain.deploy.lowering.stage import lower
+from entrain.deploy.onnx_session import OnnxSession
+
+
+def test_the_whole_road_of_a_network(exported, variant, tmp_path):
+    """One test a variant: making the network costs more than all that is asked of it."""
+    one = exported(variant)
+    graph = import_onnx(one.onnx, "keyword")
+    session = OnnxSession(one.onnx, "keyword")
+    theirs = np.concatenate([session.run(x[None])[session.outputs[0]] for x in one.features])
+
+    with torch.no_grad():
+        brevitas = one.quantized(torch.from_numpy(one.features)).numpy()
+    steps = np.abs(brevitas - theirs) / graph.output.scale
+    assert (steps < 0.01).mean() > 0.98, "onnxruntime computes what Brevitas does"
+    assert (brevitas.argmax(1) == theirs.argmax(1)).mean() >= 0.99
+
+    source = graph.input
+    given = quantize(one.features[:, None], source.scale, source.zero_point, source.dtype)
+    ours = np.stack([interpret(graph, x)[graph.output.name][0] for x in given])
+    assert (ours.argmax(1) == theirs.argmax(1)).mean() >= 0.995
+
+    with torch.no_grad():
+        real = one.network(torch.from_numpy(one.features)).numpy()
+    assert (ours.argmax(1) == real.argmax(1)).mean() > 0.9, "and that is what the network learned"
+
+    golden = tmp_path / "golden_onnx.npz"
+    write_golden_onnx(one.onnx, one.features[:20], golden)
+    check_layers(graph, golden, given)
+
+    # the stage itself compares its C with the interpreter, layer by layer
+    model = lower(
+        one.onnx,
+        tmp_path / "lowered",
+        task="kws01",
+        name="keyword",
+        features=one.features[:8, None],
+    )
+    assert model.arena_bytes <= 1.1 * model.arena_bound
+
+
+def check_layers(graph, golden, given):
+    """Every layer is within a step of onnxruntime's, given onnxruntime's own inputs."""
+    differences = {layer.name: [] for layer in graph.layers}
+    with np.load(golden) as arrays:
+        assert set(arrays) >= {GOLDEN_FEATURES, *(x.output.onnx_output for x in graph.layers)}
+        for k in range(len(arrays[GOLDEN_FEATURES])):
+            values = {graph.input.name: given[k]}
+            for layer in graph.layers:
+                boundary = arrays[layer.output.onnx_output][k]
+                values[layer.name] = boundary.reshape(layer.output.shape)
+            for layer in graph.layers:
+                theirs = values[layer.name].astype(int)
+                differences[layer.name].append(np.abs(run_layer(layer, values) - theirs))
+    for name, steps in differences.items():
+        assert np.max(steps) <= 1, name
+        assert np.mean(np.equal(steps, 0)) > 0.99, name
+
+
+def test_the_file_is_ordinary_qcdq(exported, some_variant):
+    model = onnx.load(exported(some_variant).onnx)
+    onnx.checker.check_model(model, full_check=True)
+    assert [(o.domain, o.version) for o in model.opset_import] == [("", OPSET)]
+    operators = {node.op_type for node in model.graph.node}
+    assert {"QuantizeLinear", "DequantizeLinear", "Clip", "Conv", "MatMul"} >= operators - {
+        *("Add", "Mul", "Div", "Sqrt", "ReduceMean", "ReduceSum", "Softmax", "Softplus"),
+        *("Constant", "Gemm", "Relu", "Reshape", "Squeeze", "Transpose", "Unsqueeze", "Identity"),
+    }
+    assert len(model.graph.input) == 1
+
+
+def test_layers_are_called_as_the_quantized_tensors(exported):
+    names = [layer.name for layer in import_onnx(exported("relu").onnx, "keyword").layers]
+    assert names == [
+        *("stem", "depthwise", "pointwise", "tokens"),
+        *("attention_field_query", "attention_field_key", "attention_field_coupling"),
+        *("attention_state", "attention_value"),
+        *("attention_read_out_moments", "attention_read_out_mean", "attention_context"),
+        *("attended", "expanded", "fed", "pooled", "logits"),
+    ]
+
+
+def test_export_leaves_the_network_as_it_is(exported):
+    quantized = exported("relu").quantized
+    learned = [name for name, _ in quantized.named_parameters() if "anchors" in name]
+    assert learned, "anchors can still be trained"
+
+
+def test_no_oscillator_computes_an_exponential(exported):
+    for variant in ("relu", "separable", "relu squared"):
+        operators = {node.op_type for node in onnx.load(exported(variant).onnx).graph.node}
+        assert not operators & {"Exp", "Softmax", "Softplus", "Log", "Sigmoid"}
+
+
+@pytest.mark.parametrize("variant", ["relu", "separable"])
+def test_only_the_settle_and_the_read_out_are_single_precision(exported, variant):
+    layers = import_onnx(exported(variant).onnx, "keyword").layers
+    real = {
+        layer.name
+        for layer in layers
+        if any(node.dtype == "float32" for node in layer.expression.walk())
+    }
+    assert real == {"attention_state", "attention_context"}
