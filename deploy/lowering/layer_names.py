@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 # what Brevitas puts behind the name of the module that quantizes
 _QUANTIZER_TAIL = re.compile(r"/act_quant/.*$|/export_handler/.*$|_output_\d+$")
@@ -12,18 +13,17 @@ _GENERIC = re.compile(r"^/?(QuantizeLinear|onnx)")
 def layer_names(tensors: tuple[str, ...], producers: dict[str, str]) -> dict[str, str]:
     """A unique C identifier for each quantized tensor.
 
-    A tensor that Brevitas named after a module is called as the module; any other is called as
-    the node that computes it.
+    A tensor that Brevitas named after a module is called as the module, without the modules in
+    between where that is clear, so that twins with other insides share their layers' names. Any
+    other tensor is called as the node that computes it.
     """
+    stems = {tensor: _stem(tensor, producers[tensor]) for tensor in tensors}
+    shortened = Counter(_shortened(stem) for stem in stems.values())
     names: dict[str, str] = {}
     taken: set[str] = set()
-    for tensor in tensors:
-        stem = _QUANTIZER_TAIL.sub("", tensor)
-        if stem == tensor or _GENERIC.match(stem):
-            stem = producers[tensor]
-        base = re.sub(r"\W+", "_", stem, flags=re.ASCII).strip("_").lower() or "layer"
-        if base[0].isdigit():
-            base = f"layer_{base}"
+    for tensor, stem in stems.items():
+        short = _shortened(stem)
+        base = _identifier(short if shortened[short] == 1 else stem)
         name, count = base, 1
         while name in taken:
             count += 1
@@ -31,3 +31,19 @@ def layer_names(tensors: tuple[str, ...], producers: dict[str, str]) -> dict[str
         taken.add(name)
         names[tensor] = name
     return names
+
+
+def _stem(tensor: str, producer: str) -> str:
+    stem = _QUANTIZER_TAIL.sub("", tensor)
+    return producer if stem == tensor or _GENERIC.match(stem) else stem
+
+
+def _shortened(stem: str) -> str:
+    """The outermost and the innermost name of a path."""
+    parts = stem.strip("/").split("/")
+    return stem if len(parts) < 3 else f"{parts[0]}/{parts[-1]}"
+
+
+def _identifier(text: str) -> str:
+    name = re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_").lower() or "layer"
+    return f"layer_{name}" if name[0].isdigit() else name

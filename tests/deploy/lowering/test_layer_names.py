@@ -12,7 +12,14 @@ from entrain.deploy.lowering.layer_names import layer_names
 
 def test_a_tensor_of_brevitas_is_called_as_its_module():
     tensor = "/attention/field/query/act_quant/export_handler/QuantizeLinear_output_0"
-    assert layer_names((tensor,), {tensor: "/x/MatMul"}) == {tensor: "attention_field_query"}
+    assert layer_names((tensor,), {tensor: "/x/MatMul"}) == {tensor: "attention_query"}
+
+
+def test_the_modules_in_between_are_named_where_it_would_not_be_clear_otherwise():
+    tail = "/act_quant/export_handler/QuantizeLinear_output_0"
+    tensors = (f"/attention/field/mean{tail}", f"/attention/read_out/mean{tail}")
+    names = layer_names(tensors, dict.fromkeys(tensors, ""))
+    assert list(names.values()) == ["attention_field_mean", "attention_read_out_mean"]
 
 
 def test_any_other_tensor_is_called_as_the_node_that_computes_it():

@@ -86,9 +86,9 @@ def test_layers_are_called_as_the_quantized_tensors(exported):
     names = [layer.name for layer in import_onnx(exported("relu").onnx, "keyword").layers]
     assert names == [
         *("stem", "depthwise", "pointwise", "tokens"),
-        *("attention_field_query", "attention_field_key", "attention_field_coupling"),
+        *("attention_query", "attention_key", "attention_coupling"),
         *("attention_state", "attention_value"),
-        *("attention_read_out_moments", "attention_read_out_mean", "attention_context"),
+        *("attention_moments", "attention_mean", "attention_context"),
         *("attended", "expanded", "fed", "pooled", "logits"),
     ]
 
