@@ -15,6 +15,9 @@ code  meaning
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class EntrainError(Exception):
     """Base of every error shown to a person.
@@ -37,6 +40,17 @@ class EntrainError(Exception):
         place = f"{self.where}: " if self.where else ""
         advice = f"\n  {self.remedy}" if self.remedy else ""
         return f"{place}{self.what}{advice}"
+
+
+@contextmanager
+def concerning(where: str, remedy: str | None = None) -> Iterator[None]:
+    """Say what an error within the block is about, and what to do, unless it says so itself."""
+    try:
+        yield
+    except EntrainError as error:
+        error.where = error.where or where
+        error.remedy = error.remedy or remedy
+        raise
 
 
 class UsageError(EntrainError):

@@ -5,6 +5,7 @@ A checkpoint holds plain values and tensors only, so that reading one runs no co
 
 from __future__ import annotations
 
+import io
 import os
 import pickle
 import struct
@@ -92,7 +93,11 @@ class Checkpoint:
 
 
 def save_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
-    """Write a checkpoint whole: under a temporary name, then renamed over what was there."""
+    """Write a checkpoint whole: under a temporary name, then renamed over what was there.
+
+    Raises:
+        OSError: it cannot be written there.
+    """
     content = {
         "format": FORMAT,
         "version": VERSION,
@@ -109,10 +114,13 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
         "validation_accuracy": checkpoint.validation_accuracy,
         "epochs": checkpoint.epochs,
     }
+    # torch.save to a file turns a full disk into an error of its own making.
+    archive = io.BytesIO()
+    torch.save(content, archive)
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        torch.save(content, partial)
+        partial.write_bytes(archive.getvalue())
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)

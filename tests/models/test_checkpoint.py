@@ -79,11 +79,13 @@ def test_only_the_finished_file_is_left_and_a_failed_write_loses_nothing(
 ) -> None:
     before = path.read_bytes()
 
-    def full_disk(_: object, file: Path) -> None:
-        file.write_bytes(b"half")
+    write = Path.write_bytes
+
+    def full_disk(file: Path, _: bytes) -> None:
+        write(file, b"half")
         raise OSError("no space left")
 
-    monkeypatch.setattr(torch, "save", full_disk)
+    monkeypatch.setattr(Path, "write_bytes", full_disk)
     with pytest.raises(OSError, match="no space"):
         save_checkpoint(path, Checkpoint.of(trained))
     assert [file.name for file in path.parent.iterdir()] == ["model.pt"]

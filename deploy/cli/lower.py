@@ -1,0 +1,98 @@
+"""``entrain lower``: a QCDQ ONNX file, anyone's, as integer C."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from entrain.deploy.cli.options import AsJson, Quiet, RunName, RunsDir, Verbose
+from entrain.deploy.cli.output import Output
+from entrain.deploy.cli.progress import shown_stages
+from entrain.deploy.cli.stages import clips_of, run_or_small_default
+from entrain.deploy.errors import UsageError, concerning
+from entrain.deploy.files import write_whole
+from entrain.deploy.runs import DEFAULT_ROOT, Run, checked_name, create_run
+
+if TYPE_CHECKING:
+    from entrain.deploy.lowering.artifact import LoweredModel
+
+Onnx = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="[MODEL.onnx]",
+        help="A QCDQ ONNX file, which gets a run of its own; without it, the run's model.onnx.",
+        show_default=False,
+    ),
+]
+
+
+def lower(
+    onnx: Onnx = None,
+    run: RunName = None,
+    runs_dir: RunsDir = DEFAULT_ROOT,
+    machine: AsJson = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Turn a QCDQ ONNX file into integer C, and check it on this machine."""
+    from entrain.deploy import pipeline
+    from entrain.deploy.lowering.artifact import read_lowered
+
+    out = Output(machine, quiet, verbose)
+    if onnx is None:
+        chosen = run_or_small_default(runs_dir, run, out)
+    else:
+        chosen = _imported(onnx, runs_dir, run or onnx.stem)
+    with shown_stages(out) as stages:
+        pipeline.redo(chosen, clips_of(chosen, stages), stages, "lower")
+    model = read_lowered(chosen.lowered)
+    out.result(model.model_dump(mode="json"), _table(model))
+    out.remark(f"{chosen.name}: {chosen.lowered}")
+
+
+def _imported(onnx: Path, runs_dir: Path, name: str) -> Run:
+    """A run that holds a copy of the file, weights and all, made once the file proved usable.
+
+    Raises:
+        UsageError: a run of that name holds a network that is trained here.
+        ModelError: the file cannot be lowered.
+    """
+    import onnx as onnx_format
+
+    from entrain.deploy.lowering.importer import import_onnx
+    from entrain.deploy.pipeline import IMPORTED
+
+    with concerning("--run"):
+        run = Run(runs_dir / checked_name(name))
+    if run.config.is_file() and run.task != IMPORTED:
+        raise UsageError(
+            f"the run {run.name} holds a network that is trained here",
+            where=str(run.folder),
+            remedy="choose another name with --run",
+        )
+    import_onnx(onnx, run.name)
+    whole = onnx_format.load(str(onnx))  # with the weights that lie in files beside it
+    run = create_run(runs_dir, run.name, {"task": IMPORTED})
+    write_whole(run.onnx, whole.SerializeToString())
+    return run
+
+
+def _table(model: LoweredModel) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("layer", "does", "shape", "type"):
+        table.add_column(title, no_wrap=True)
+    for title in ("MACs", "offset"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for layer in model.layers:
+        table.add_row(
+            layer.name,
+            layer.op,
+            "\N{MULTIPLICATION SIGN}".join(str(extent) for extent in layer.shape),
+            layer.dtype,
+            f"{layer.macs:,}",
+            "" if layer.offset is None else str(layer.offset),
+        )
+    return table

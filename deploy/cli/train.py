@@ -1,0 +1,94 @@
+"""``entrain train``: from clips to a trained network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from entrain.deploy.cli.options import (
+    AsJson,
+    Attention,
+    DataDir,
+    Download,
+    Epochs,
+    Quiet,
+    RunsDir,
+    Seed,
+    Standard12,
+    Task,
+    Verbose,
+)
+from entrain.deploy.cli.output import Output
+from entrain.deploy.cli.progress import shown_stages
+from entrain.deploy.cli.stages import checked_task, keyword_recipe, read_clips
+from entrain.deploy.errors import UsageError, concerning
+from entrain.deploy.recipe import TASK, open_run
+from entrain.deploy.runs import DEFAULT_ROOT
+
+MEGABYTE = 1_000_000
+
+Name = Annotated[
+    str | None, typer.Option("--name", help="Name of the run; without it, made from the recipe.")
+]
+
+
+def train(
+    task: Task = TASK,
+    attention: Attention = "softmax",
+    seed: Seed = 0,
+    data_dir: DataDir = None,
+    download: Download = False,
+    standard_12: Standard12 = False,
+    epochs: Epochs = None,
+    name: Name = None,
+    runs_dir: RunsDir = DEFAULT_ROOT,
+    machine: AsJson = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Train a network. Ctrl-C keeps the best so far."""
+    from entrain.deploy import pipeline
+    from entrain.models.checkpoint import load_checkpoint
+
+    out = Output(machine, quiet, verbose)
+    checked_task(task)
+    recipe = keyword_recipe(attention, seed, data_dir, standard_12, epochs)
+    if download:
+        fetch(data_dir, out)
+    with shown_stages(out) as stages:
+        data = read_clips(recipe, stages)
+        with concerning("--name"):
+            run = open_run(runs_dir, recipe, name)
+        pipeline.train(run, lambda: data, stages)
+    accuracy = load_checkpoint(run.checkpoint).validation_accuracy
+    out.result(
+        {"run": run.name, "checkpoint": str(run.checkpoint), "validation_accuracy": accuracy},
+        f"{run.name}: {100 * accuracy:.1f} % of the validation clips; {run.checkpoint}",
+    )
+
+
+def fetch(data_dir: Path | None, out: Output) -> None:
+    """Download the official archive into the data folder, unless something is there already.
+
+    Raises:
+        UsageError: no folder is named.
+        DataError: the download failed or its checksum is wrong.
+    """
+    from entrain.models.data.download import download_speech_commands
+
+    if data_dir is None:
+        raise UsageError(
+            "it needs a folder", where="--download", remedy="name one with --data-dir FOLDER"
+        )
+    if data_dir.is_dir() and any(data_dir.iterdir()):
+        out.remark(f"{data_dir} is not empty: nothing is downloaded.")
+        return
+    with shown_stages(out) as stages, stages.work("download Speech Commands v0.02") as work:
+        download_speech_commands(
+            data_dir,
+            on_progress=lambda done, total: work.reach(
+                done // MEGABYTE, total // MEGABYTE if total else None, "MB"
+            ),
+        )

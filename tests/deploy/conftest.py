@@ -1,0 +1,156 @@
+"""A small road, walked once for all tests that look at it: tones as words, two mechanisms."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from entrain.deploy.runs import Run
+
+WORDS = ("high", "low", "mid")
+CLIPS = {"training": 12, "validation": 4, "testing": 4}  # of each word
+MECHANISMS = ("softmax", "oscillator-separable")
+BOARDS = ("mps2-an386", "mps3-an547")
+PROGRAMS = ("cc", "cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm")
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended and what it said."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def value(self) -> Any:
+        return json.loads(self.out)
+
+    @property
+    def stages(self) -> list[str]:
+        """The stages that ran, in order: ``train``, ``build for mps2-an386``, ..."""
+        lines = [line for line in self.err.splitlines() if line.startswith("keyword-")]
+        return [line.split(": ")[1].split(",")[0] for line in lines if ": " in line]
+
+
+def entrain(*arguments: object) -> Ended:
+    """Run a command line in this process."""
+    from entrain.deploy.cli import main
+
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        pytest.raises(SystemExit) as ending,
+    ):
+        main([str(argument) for argument in arguments])
+    assert isinstance(ending.value.code, int)
+    return Ended(ending.value.code, out.getvalue(), err.getvalue())
+
+
+@dataclass(frozen=True)
+class Road:
+    """A data folder, a folder of runs, and the comparison that was made there."""
+
+    data: Path
+    runs_dir: Path
+    compared: Ended
+
+    def run(self, mechanism: str) -> Run:
+        return Run(self.runs_dir / f"keyword-{mechanism}-tones-seed0-e1")
+
+    def compare(self, name: str, *more: object) -> Ended:
+        """The comparison again, under another name."""
+        return entrain(
+            *("compare", "keyword", "--data-dir", self.data, "--runs-dir", self.runs_dir),
+            *("--attention", ",".join(MECHANISMS), "--boards", ",".join(BOARDS)),
+            *("--epochs", 1, "--samples", 6, "--name", name, "--json", *more),
+        )
+
+
+@pytest.fixture(scope="session")
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A cache of the tests' own: nothing of the user's is read or written."""
+    import torch
+
+    torch.set_num_threads(1)
+    folder = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder))
+        patch.delenv("ENTRAIN_CACHE_DIR", raising=False)
+        yield folder
+
+
+@pytest.fixture(scope="session")
+def tones(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in Speech Commands' layout whose words are tones."""
+    folder = tmp_path_factory.mktemp("data") / "tones"
+    write_tones(folder, WORDS)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def walked(
+    tones: Path,
+    own_cache: Path,  # noqa: ARG001 - asked for its effect
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Road:
+    """The whole road, from clips to what two boards answered; for looking at only."""
+    missing = [program for program in PROGRAMS if shutil.which(program) is None]
+    if missing:
+        pytest.skip(f"not installed: {', '.join(missing)}")
+    runs_dir = tmp_path_factory.mktemp("road") / "runs"
+    nothing = Ended(0, "", "")
+    compared = Road(tones, runs_dir, nothing).compare("first")
+    assert compared.code == 0, compared.err
+    return Road(tones, runs_dir, compared)
+
+
+@pytest.fixture
+def road(walked: Road, tmp_path: Path) -> Road:
+    """A copy of the whole road, to go on from or to break."""
+    # CMake's trees know where they lie.
+    shutil.copytree(walked.runs_dir, tmp_path / "runs", ignore=shutil.ignore_patterns("build"))
+    return Road(walked.data, tmp_path / "runs", walked.compared)
+
+
+@pytest.fixture
+def entrain_here(
+    own_cache: Path,  # noqa: ARG001 - asked for its effect
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Callable[..., Ended]:
+    """Runs commands in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    return entrain
+
+
+def write_tones(folder: Path, words: tuple[str, ...]) -> None:
+    """Clips of one second, a tone a word, with the official lists."""
+    import soundfile
+
+    random = np.random.default_rng(0)
+    time = np.arange(16_000) / 16_000
+    lists: dict[str, list[str]] = {"validation": [], "testing": []}
+    for number, word in enumerate(words):
+        (folder / word).mkdir(parents=True)
+        for part, count in CLIPS.items():
+            for take in range(count):
+                name = f"{word}/{part}{take % 3}_nohash_{take}.wav"
+                pitch = 300 * 3**number * random.uniform(0.9, 1.1)
+                sound = 0.2 * np.sin(2 * np.pi * pitch * time)
+                sound += 0.01 * random.standard_normal(time.size)
+                soundfile.write(folder / name, np.rint(32_767 * sound).astype(np.int16), 16_000)
+                if part in lists:
+                    lists[part].append(name)
+    for part, names in lists.items():
+        (folder / f"{part}_list.txt").write_text("\n".join(names) + "\n")
