@@ -22,6 +22,7 @@ PROGRAMS = {
 }
 _OVERFLOW = re.compile(r"region `(\w+)' overflowed by (\d+) bytes")
 _PROGRESS = re.compile(r"\[\d+/\d+\]|FAILED: |\S*arm-none-eabi-gcc |ninja: ")
+_PLACES = re.compile(r"^(CMAKE_CACHEFILE_DIR|CMAKE_HOME_DIRECTORY):INTERNAL=(.*)$", re.MULTILINE)
 _LINES_OF_A_FAILURE = 30
 
 
@@ -88,10 +89,25 @@ def _require_programs() -> None:
 
 def _configure(board: Board, lowered: Path, tree: Path, trace: bool) -> None:
     sources = firmware_folder()
+    _forget_moved_tree(tree, sources)
     command = ["cmake", "-S", str(sources), "-B", str(tree), "-G", "Ninja"]
     command += [f"-DCMAKE_TOOLCHAIN_FILE={sources / 'cmake' / 'arm-none-eabi.cmake'}"]
     command += [f"-DBOARD={board.name}", f"-DMODEL_DIR={lowered.resolve()}"]
     _run([*command, f"-DTRACE={'ON' if trace else 'OFF'}"], board)
+
+
+def _forget_moved_tree(tree: Path, sources: Path) -> None:
+    """Remove a build tree that was moved or whose sources were: CMake refuses to go on in it."""
+    cache = tree / "CMakeCache.txt"
+    if not cache.is_file():
+        return
+    text = cache.read_text(encoding="utf-8", errors="replace")
+    places = dict(_PLACES.findall(text))
+    expected = {"CMAKE_CACHEFILE_DIR": tree, "CMAKE_HOME_DIRECTORY": sources}
+    if any(
+        Path(places.get(name, "")).resolve() != path.resolve() for name, path in expected.items()
+    ):
+        shutil.rmtree(tree)
 
 
 def _run(command: list[str], board: Board) -> None:

@@ -179,7 +179,9 @@ def _candidates(
 
 def _targets(boards: str | None, device: str | None) -> list[Target]:
     """The devices; a real one is asked for its name at once, for it may be missing."""
-    known = [board_named(name, "--boards") for name in names(boards, "--boards")] if boards else []
+    named = [] if boards is None else names(boards, "--boards")
+    known = [board_named(name, "--boards") for name in named]
+    # Not before: it takes a while to import, and a misspelt board is told at once.
     from entrain.deploy.device import connect
     from entrain.deploy.device.address import QemuAddress, parse_address
 

@@ -67,10 +67,13 @@ def board_named(name: str | None, option: str) -> Board:
         BoardError: there is none of that name.
     """
     from entrain.deploy.boards import find_board
-    from entrain.deploy.device.address import DEFAULT_BOARD
 
+    if name is None:
+        from entrain.deploy.device.address import DEFAULT_BOARD
+
+        return find_board(DEFAULT_BOARD)
     with concerning(option):
-        return find_board(name or DEFAULT_BOARD)
+        return find_board(name)
 
 
 def run_or_small_default(root: Path, name: str | None, out: Output) -> Run:

@@ -24,6 +24,6 @@ def flashed_image(board: str) -> Path:
         raise DeviceMissing(
             "nothing has been flashed on this emulated board yet",
             where=f"qemu:{board}",
-            remedy=f"entrain flash --device qemu:{board}",
+            remedy=f"entrain flash --board {board}",
         )
     return image

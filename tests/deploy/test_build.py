@@ -49,6 +49,25 @@ def test_a_build_tells_what_the_image_needs(tmp_path, board):
 
 
 @needs_compiler
+def test_a_run_that_was_moved_builds_in_its_new_place(tmp_path):
+    board = find_board("mps2-an386")
+    build_firmware(board, MODELS / "linear", tmp_path / "before" / "firmware.elf")
+    moved = (tmp_path / "before").rename(tmp_path / "after")
+    build_firmware(board, MODELS / "linear", moved / "firmware.elf")
+    assert (moved / "firmware.elf").is_file()
+
+
+@needs_compiler
+def test_building_again_compiles_nothing_that_is_unchanged(tmp_path):
+    board, image = find_board("mps2-an386"), tmp_path / "firmware.elf"
+    build_firmware(board, MODELS / "linear", image)
+    objects = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.obj")}
+    build_firmware(board, MODELS / "linear", image)
+    assert objects
+    assert objects == {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.obj")}
+
+
+@needs_compiler
 def test_building_again_takes_the_changed_model(tmp_path, model):
     lowered = model()
     image = tmp_path / "firmware.elf"

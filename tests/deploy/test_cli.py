@@ -81,7 +81,6 @@ def every_error() -> list[type[EntrainError]]:
         ["compare", "--help"],
         ["compare", "nonsense"],
         ["compare", "--boards", "nope"],
-        ["build", "--run", "nope"],
     ],
 )
 def test_help_boards_and_errors_of_use_import_nothing_heavy(arguments: list[str]) -> None:
