@@ -16,6 +16,7 @@ from entrain.deploy.runs import Run
 @pytest.fixture
 def terminal(monkeypatch):
     """What a terminal of 80 columns gets to see."""
+    monkeypatch.setenv("TERM", "xterm")  # whatever runs the tests may itself be a dumb one
     screen = io.StringIO()
     console = Console(
         file=screen, force_terminal=True, width=80, highlight=False, color_system=None
