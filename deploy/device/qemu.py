@@ -22,6 +22,7 @@ from entrain.deploy.errors import DeviceError, DeviceLost, DeviceMissing, ToolEr
 
 START_TIMEOUT = 20.0
 _SERIAL_LABEL = "line"
+_CHATTER = ("redirected to", "has no peer")  # what it says even when nothing is wrong
 _LAST_WORDS = 5
 # A multiplexer (of one line) keeps 32 received bytes ready for the UART: twice as fast as without.
 # It would obey an escape character, by default 1; 256 is no byte, so every byte passes.
@@ -128,7 +129,8 @@ class EmulatedBoard:
 
     def _ended(self) -> DeviceError:
         words = (self._folder / "errors").read_text(encoding="utf-8", errors="replace")
-        lines = [escaped(line) for line in words.splitlines() if "redirected" not in line]
+        said = [line for line in words.splitlines() if not any(c in line for c in _CHATTER)]
+        lines = [escaped(line) for line in said]
         # Before it gives up QEMU may print every register; what it says itself counts.
         last = [line for line in lines if line.startswith("qemu")] or lines[-_LAST_WORDS:]
         status = self._process.returncode
