@@ -67,7 +67,7 @@ $(INSTALLED): pyproject.toml constraints.txt | debian
 	touch $@
 
 .PHONY: demo
-demo: setup  ## train, quantize, build, run and compare, on synthetic speech and an emulated board
+demo: setup  ## train, quantize, build, run and compare, on synthetic speech and two emulated boards
 	@$(BIN)/entrain demo
 
 # One thread a process: the workers share the cores.

@@ -40,6 +40,9 @@ class Routine:
 def stack_bound(build_tree: Path, image: Path) -> int | None:
     """The most bytes of stack ever in use; None if recursion or a variable array leaves it open.
 
+    A call through a pointer is bounded in our own code, where the compiler's call graph has it; in
+    the C library's, which is read from its disassembly, it is not seen.
+
     Args:
         build_tree: where the compiler left its ``.ci`` files.
         image: the ELF file, for the library's functions.

@@ -52,6 +52,7 @@ static void begin_hex_load(const char *length) {
         text_send_number_line("e-[the model takes ", MODEL_INPUT_BYTES, " bytes]");
         return;
     }
+    inference_forget_output();
     input_begin_hex();
     text_send_number_line("m-[Expecting ", bytes, " bytes]");
 }
@@ -107,10 +108,16 @@ static void command_db(const struct words *words) {
 static bool receive_block(const char *length) {
     uint32_t bytes = 0;
     if (!text_parse_unsigned(length, MAX_BINARY_BYTES, &bytes)) {
-        text_send_error("the length must be a number");
+        text_send_error("the length must be a number up to 16777216");
         return false;
     }
-    switch (input_receive_binary(bytes)) {
+    inference_forget_output();
+    const enum binary_state state = input_receive_binary(bytes);
+    if (board_receive_overran() && state != BINARY_DONE) {
+        text_send_error("received bytes were lost");
+        return false;
+    }
+    switch (state) {
     case BINARY_DONE:
         return true;
     case BINARY_WRONG_LENGTH:

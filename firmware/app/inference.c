@@ -26,6 +26,10 @@ SEPARATE_FUNCTION void inference_run(void) {
     has_output = true;
 }
 
+void inference_forget_output(void) {
+    has_output = false;
+}
+
 bool inference_has_output(void) {
     return has_output;
 }

@@ -9,7 +9,10 @@
  * inference_end; neither they nor inference_run itself are counted. */
 void inference_run(void);
 
-/* False until the first inference. */
+/* A new input makes the last output somebody else's: until the next inference there is none. */
+void inference_forget_output(void);
+
+/* False until the first inference of the loaded input. */
 bool inference_has_output(void);
 
 /* MODEL_OUTPUT_COUNT logits of the last inference. */

@@ -104,7 +104,7 @@ static void stop_emulator(const char *what) {
     exit(EXIT_FAILURE);
 }
 
-/* All places executed in this window, sorted by address, each once; sets `count`. */
+/* All places executed in this window, sorted by address, each once; sets `places_count`. */
 static struct place *gather(size_t *places_count) {
     struct place *places = malloc((instructions_translated + 1) * sizeof *places);
     size_t used = 0, merged = 0;

@@ -118,6 +118,12 @@ def test_results_are_the_softmax_of_the_dequantized_logits(program):
     assert sum(scores) == pytest.approx(1.0, abs=4e-6)
 
 
+@pytest.mark.parametrize("load", [block(b"load", bytes(32)), b"db load 32%"])
+def test_an_output_belongs_to_the_input_that_is_loaded(program, load):
+    answer = run(program, block(b"classify", bytes(32)) + load + b"raw%")
+    assert answer[-2:] == ["e-[nothing inferred yet]", "m-ready"]
+
+
 @pytest.mark.parametrize(
     ("sent", "error"),
     [
@@ -139,7 +145,7 @@ def test_results_are_the_softmax_of_the_dequantized_logits(program):
         (b"db load 31%", "e-[the model takes 32 bytes]"),
         (b"db load 4294967328%", "e-[the model takes 32 bytes]"),
         (b"db load%", "e-[usage: db load N, db HEX or db print]"),
-        (b"load x%", "e-[the length must be a number]"),
+        (b"load x%", "e-[the length must be a number up to 16777216]"),
         (b"load%", "e-[usage: load N, then N bytes and their CRC-32, low byte first]"),
     ],
 )
