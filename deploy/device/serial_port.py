@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import termios
 
 import serial
 from serial.tools import list_ports
@@ -22,6 +23,8 @@ BITS_PER_BYTE = 10  # with start and stop bit
 
 _BUSY = {errno.EBUSY, errno.EAGAIN, errno.EWOULDBLOCK}
 _DENIED = {errno.EACCES, errno.EPERM}
+# What pyserial raises when the port goes away: in its ioctls, its reads, or closed under a read.
+_GONE = (OSError, termios.error, TypeError)
 _ABSENT = {errno.ENOENT, errno.ENODEV, errno.ENXIO}
 
 
@@ -38,7 +41,7 @@ class SerialPort:
         self.name = str(address)
         try:
             self._line = serial.Serial(address.port, address.baud, exclusive=True)
-        except (OSError, ValueError) as error:  # SerialException is an OSError
+        except (OSError, ValueError, termios.error) as error:  # SerialException is an OSError
             raise _refused(address, error) from error
 
     def write(self, data: bytes) -> None:
@@ -48,14 +51,15 @@ class SerialPort:
             DeviceTimeout: flow control, or an emulator, holds them back.
             DeviceLost: the port went away.
         """
-        self._line.write_timeout = WRITE_PATIENCE + len(data) * BITS_PER_BYTE / self._line.baudrate
+        patience = WRITE_PATIENCE + len(data) * BITS_PER_BYTE / self._line.baudrate
         try:
+            self._line.write_timeout = patience  # asks the port, which may be gone
             self._line.write(data)
         except serial.SerialTimeoutException as error:
             raise DeviceTimeout(
                 "the device takes no more bytes", where=self.name, remedy="reset the board"
             ) from error
-        except OSError as error:
+        except _GONE as error:
             raise self._lost(error) from error
 
     def read(self, timeout: float) -> bytes:
@@ -63,7 +67,7 @@ class SerialPort:
         try:
             self._line.timeout = timeout
             return bytes(self._line.read(max(1, self._line.in_waiting)))
-        except (OSError, TypeError) as error:  # pyserial: a TypeError when closed under a read
+        except _GONE as error:
             raise self._lost(error) from error
 
     def close(self) -> None:

@@ -86,3 +86,12 @@ def test_a_port_unplugged_in_the_middle(terminal):
     with pytest.raises(DeviceLost, match="was lost") as error:
         port.read(1.0)
     assert error.value.where == f"serial:{path}:115200"
+
+
+@pytest.mark.parametrize("use", [lambda port: port.read(2.0), lambda port: port.write(b"name%")])
+def test_a_port_that_is_gone_before_its_timeout_is_set(terminal, use):
+    ours, path = terminal
+    port = SerialPort(SerialAddress(path))
+    ours.close()  # whatever pyserial asks of the port now fails
+    with pytest.raises(DeviceLost, match="the serial line was lost"):
+        use(port)
