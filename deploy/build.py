@@ -67,7 +67,7 @@ def build_firmware(board: Board, lowered: Path, image: Path, *, trace: bool = Fa
         raise ModelError(
             "no lowered model is in this folder", where=str(lowered), remedy="run entrain lower"
         )
-    _require_programs()
+    require_programs()
     tree = image.resolve().parent / "build" / (f"{board.name}-trace" if trace else board.name)
     _configure(board, lowered, tree, trace)
     _run(["cmake", "--build", str(tree)], board)
@@ -78,7 +78,12 @@ def build_firmware(board: Board, lowered: Path, image: Path, *, trace: bool = Fa
     return firmware
 
 
-def _require_programs() -> None:
+def require_programs() -> None:
+    """Make sure that everything a build calls is installed.
+
+    Raises:
+        ToolError: something is not.
+    """
     missing = [program for program in PROGRAMS if shutil.which(program) is None]
     if missing:
         packages = " ".join(PROGRAMS[program] for program in missing)

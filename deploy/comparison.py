@@ -16,19 +16,26 @@ from entrain.deploy.comparisons import Predictions, compare
 from entrain.deploy.device import connect
 from entrain.deploy.device.address import QemuAddress
 from entrain.deploy.environment import environment
-from entrain.deploy.errors import EntrainError, concerning
+from entrain.deploy.errors import EntrainError, ResultsError, concerning
 from entrain.deploy.lowering.artifact import LoweredModel
 from entrain.deploy.measure import (
     Reference,
     Samples,
     ask_device,
+    check_board,
     check_model,
     classes_of,
     reference,
     result_row,
 )
 from entrain.deploy.pipeline import Progress, build
-from entrain.deploy.results import Environment, Result, Results, write_results
+from entrain.deploy.results import (
+    Environment,
+    Result,
+    Results,
+    read_results,
+    write_results,
+)
 from entrain.deploy.runs import Run
 from entrain.deploy.target import Target
 
@@ -139,6 +146,8 @@ def measure_all(
 class _Journal:
     """results.json as it grows: written anew, whole, with every row; not before the first.
 
+    A whole one that stands there from an earlier comparison is kept as results.previous.json.
+
     Args:
         path: the file.
         made_with: what the figures are made with.
@@ -153,6 +162,8 @@ class _Journal:
     def add(self, place: int, measured: Predictions) -> None:
         """Put a row in its place among the others and write them all."""
         with self._lock:
+            if not self._found:
+                _keep_previous(self._path)
             self._found[place] = measured
         self.write("not finished")
 
@@ -169,6 +180,16 @@ class _Journal:
             if found:
                 write_results(self._path, results)
             return results
+
+
+def _keep_previous(path: Path) -> None:
+    """Set a finished comparison's results aside, so that one cut short does not replace them."""
+    try:
+        finished = path.is_file() and read_results(path).stopped is None
+    except ResultsError:
+        return  # nothing that could be lost
+    if finished:
+        path.replace(path.with_name("results.previous.json"))
 
 
 def _jobs(
@@ -227,6 +248,7 @@ def _measure(
         progress.stage(candidate.run, name, len(samples)) as step,
     ):
         with connect(job.target.address, job.firmware.image) as client:
+            check_board(client, job.target.board)
             check_model(client, candidate.model.name)
             answers = ask_device(
                 client, truth.inputs, len(samples.labels), lambda: step(""), stop.is_set

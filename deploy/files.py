@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -48,3 +49,31 @@ def write_whole(path: Path, data: bytes | str) -> None:
     content = data.encode() if isinstance(data, str) else data
     with writing_whole(path) as temporary:
         temporary.write_bytes(content)
+
+
+@contextlib.contextmanager
+def replacing_folder(folder: Path) -> Iterator[Path]:
+    """A temporary folder beside ``folder`` to fill; it takes the name when the block succeeds.
+
+    If the block raises, it is removed and whatever stood at ``folder`` is left as it was.
+
+    Raises:
+        UsageError: the folder cannot be made or renamed.
+    """
+    mark = secrets.token_hex(4)
+    made, before = (folder.with_name(f".{folder.name}-{mark}-{which}") for which in ("new", "old"))
+    try:
+        made.mkdir(parents=True)
+        yield made
+        if folder.exists():
+            folder.replace(before)
+        made.replace(folder)
+    except OSError as error:
+        raise UsageError(
+            f"cannot write the folder: {error.strerror or error}",
+            where=str(folder),
+            remedy="check the permissions and the space left on the disk",
+        ) from error
+    finally:
+        for leftover in (made, before):
+            shutil.rmtree(leftover, ignore_errors=True)

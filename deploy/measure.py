@@ -13,7 +13,7 @@ from entrain.deploy.boards import Board
 from entrain.deploy.build import Firmware
 from entrain.deploy.device.client import Client
 from entrain.deploy.device.counting import InstructionCounts
-from entrain.deploy.errors import DeviceError, DeviceMissing, Mismatch
+from entrain.deploy.errors import DeviceError, DeviceMissing, Mismatch, ProtocolError
 from entrain.deploy.lowering.artifact import LoweredModel
 from entrain.deploy.lowering.host import HostModel
 from entrain.deploy.lowering.importer import import_onnx
@@ -121,6 +121,21 @@ def reference(
     return Reference(inputs, np.stack(outputs), np.asarray(classes, np.int64), float_classes)
 
 
+def check_board(client: Client, board: Board) -> None:
+    """Make sure that the device is that board: sizes and costs in the row are the board's.
+
+    Raises:
+        DeviceMissing: it is another.
+        DeviceError: it does not answer.
+    """
+    answered = client.name()
+    if answered != board.name:
+        raise DeviceMissing(
+            f"the device answers as {answered!r}, not as the board {board.name}",
+            remedy="name its board with --boards, or flash it with that board's firmware",
+        )
+
+
 def check_model(client: Client, name: str) -> None:
     """Make sure that the device runs the model of that name.
 
@@ -159,6 +174,11 @@ def ask_device(
             return Answers(outputs[:index], _median(counted), None)
         try:
             raw = client.classify(one.tobytes())
+            if len(raw) != classes:
+                raise ProtocolError(
+                    f"the device answers with {len(raw)} outputs, and the model has {classes}",
+                    remedy="bytes were lost on the line: check it, then measure again",
+                )
             if client.counts_instructions and len(counted) < COUNTED_CLIPS:
                 counted.append(client.counts())
         except DeviceError as error:

@@ -110,6 +110,10 @@ def _disassembled(image: Path) -> dict[str, Routine]:
             current.frame += _pushed(line)
             if (call := _CALL.search(line)) and call[1] != name:
                 current.calls.add(call[1])
+    for routine in routines.values():
+        # A jump within a function is printed by any symbol whose value is that address, even one
+        # that is a size (stack_bytes); functions are what the listing has.
+        routine.calls &= set(routines)
     return routines
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from entrain.deploy.cli.options import (
+    LARGEST_SEED,
     AsJson,
     BoardNames,
     DataDir,
@@ -120,6 +121,7 @@ def _compare(
 ) -> None:
     from entrain.deploy.comparison import measure_all
 
+    _require_tools(targets)
     with shown_stages(out) as stages:
         candidates = _candidates(recipes, runs_dir, samples, stages, out)
         measured = measure_all(candidates, targets, folder.results, stages)
@@ -135,6 +137,17 @@ def _compare(
                 where=row.device,
                 remedy="flash the board again; if that repeats, please report it with the model",
             )
+
+
+def _require_tools(targets: Sequence[Target]) -> None:
+    """What will be needed after the training is asked for before it."""
+    from entrain.deploy.build import require_programs
+    from entrain.deploy.device.address import QemuAddress
+    from entrain.deploy.device.qemu import find_emulator
+
+    require_programs()
+    if any(isinstance(target.address, QemuAddress) for target in targets):
+        find_emulator()
 
 
 def _show(results: Results, folder: Run, out: Output) -> None:
@@ -200,15 +213,18 @@ def _targets(boards: str | None, device: str | None) -> list[Target]:
         raise UsageError(
             "one device is one board", where="--device", remedy="name that board with --boards"
         )
-    with connect(address):
-        return [Target(known[0], address)]
+    from entrain.deploy.measure import check_board
+
+    with concerning(str(address)), connect(address) as client:
+        check_board(client, known[0])
+    return [Target(known[0], address)]
 
 
 def _seeds(text: str) -> list[int]:
     found = names(text, "--seeds")
-    if not all(seed.isascii() and seed.isdigit() for seed in found):
+    if not all(seed.isascii() and seed.isdigit() and int(seed) <= LARGEST_SEED for seed in found):
         raise UsageError(
-            f"seeds are whole numbers, not {text!r}",
+            f"seeds are whole numbers up to {LARGEST_SEED}, not {text!r}",
             where="--seeds",
             remedy="such as --seeds 0,1,2",
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -62,7 +63,7 @@ def _imported(onnx: Path, runs_dir: Path, name: str) -> Run:
     """
     import onnx as onnx_format
 
-    from entrain.deploy.lowering.importer import import_onnx
+    from entrain.deploy.lowering.stage import lower as lower_file
     from entrain.deploy.pipeline import IMPORTED
 
     with concerning("--run"):
@@ -73,7 +74,8 @@ def _imported(onnx: Path, runs_dir: Path, name: str) -> Run:
             where=str(run.folder),
             remedy="choose another name with --run",
         )
-    import_onnx(onnx, run.name)
+    with tempfile.TemporaryDirectory(prefix="entrain-lower-") as trial:
+        lower_file(onnx, Path(trial) / "lowered", task=IMPORTED, name=run.name)
     whole = onnx_format.load(str(onnx))  # with the weights that lie in files beside it
     run = create_run(runs_dir, run.name, {"task": IMPORTED})
     write_whole(run.onnx, whole.SerializeToString())

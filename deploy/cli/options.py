@@ -15,6 +15,8 @@ from typing import Annotated
 
 import typer
 
+LARGEST_SEED = 2**31 - 1
+
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print one JSON value on stdout and nothing else.")
 ]
@@ -43,7 +45,9 @@ Device = Annotated[str | None, typer.Option("--device", help="qemu[:BOARD] or se
 Samples = Annotated[
     int | None, typer.Option("--samples", min=1, help="How many test clips; without it, all.")
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")]
+Seed = Annotated[
+    int, typer.Option("--seed", min=0, max=LARGEST_SEED, help="Seed of everything random.")
+]
 Task = Annotated[str, typer.Argument(metavar="[TASK]", help="The task: keyword.")]
 Attention = Annotated[
     str,

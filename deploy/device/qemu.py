@@ -49,7 +49,7 @@ class EmulatedBoard:
     def __init__(self, address: QemuAddress, image: Path) -> None:
         self.name = str(address)
         machine = _machine(address)
-        emulator = _find_emulator()
+        emulator = find_emulator()
         with contextlib.ExitStack() as cleanup:
             folder = tempfile.TemporaryDirectory(prefix="entrain-", ignore_cleanup_errors=True)
             self._folder = Path(cleanup.enter_context(folder))  # of mode 0700
@@ -153,7 +153,12 @@ def _machine(address: QemuAddress) -> str:
     return board.emulator
 
 
-def _find_emulator() -> Path:
+def find_emulator() -> Path:
+    """QEMU's program.
+
+    Raises:
+        ToolError: it is not installed.
+    """
     found = shutil.which("qemu-system-arm")
     if found is None:
         raise ToolError(

@@ -9,8 +9,8 @@ import numpy as np
 from entrain.deploy.arithmetic import quantize
 from entrain.deploy.arrays import write_arrays
 from entrain.deploy.errors import Mismatch
-from entrain.deploy.files import write_whole
-from entrain.deploy.lowering.artifact import FILE, LoweredModel, describe, write_lowered
+from entrain.deploy.files import replacing_folder, write_whole
+from entrain.deploy.lowering.artifact import LoweredModel, describe, write_lowered
 from entrain.deploy.lowering.emit import emit_model
 from entrain.deploy.lowering.graph import Array, LoweredGraph
 from entrain.deploy.lowering.host import HostModel
@@ -35,8 +35,8 @@ def lower(
     """Lower an ONNX file into ``folder``: model.c, model.h, weights.c, weights.h, layers.json.
 
     golden.npz gets every layer's integers for the golden inputs, from the numpy interpreter, and
-    the C compiled for this machine has to give the same, layer by layer, before layers.json is
-    written.
+    the C compiled for this machine has to give the same, layer by layer. The folder appears when
+    everything held; what stood there before is gone only then.
 
     Args:
         onnx: QCDQ ONNX, anyone's.
@@ -55,19 +55,19 @@ def lower(
     """
     graph = import_onnx(onnx, name)
     plan = plan_memory(graph)
-    (folder / FILE).unlink(missing_ok=True)
-    for file, text in emit_model(graph, plan, task, find_schedule(schedule)).files:
-        write_whole(folder / file, text)
     source = graph.input
     if features is None:
         inputs = random_inputs(graph)
     else:
         inputs = quantize(features, source.scale, source.zero_point, source.dtype)
     golden = golden_values(graph, inputs)
-    write_arrays(folder / GOLDEN_FILE, golden)
     model = describe(graph, plan, task, schedule)
-    check_against_golden(model, folder, golden)
-    write_lowered(folder, model)
+    with replacing_folder(folder) as made:
+        for file, text in emit_model(graph, plan, task, find_schedule(schedule)).files:
+            write_whole(made / file, text)
+        write_arrays(made / GOLDEN_FILE, golden)
+        check_against_golden(model, made, golden)
+        write_lowered(made, model)
     return model
 
 

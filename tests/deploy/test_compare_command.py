@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import threading
 from pathlib import Path
@@ -138,6 +139,37 @@ def test_an_emulator_that_dies_ends_the_work_and_keeps_what_was_measured(road, m
     assert len(results.results) == 2  # no further one was begun
     assert [row["run"] for row in ended.value] == [row.run for row in results.results]
     assert "Incomplete" in (road.runs_dir / "compare-killed" / "report.html").read_text()
+
+
+def test_a_finished_comparison_is_kept_when_one_of_its_name_is_cut_short(road, monkeypatch):
+    folder = road.runs_dir / "compare-again"
+    assert road.compare("again", "--boards", "mps2-an386", "--attention", "softmax").code == 0
+    finished = (folder / "results.json").read_bytes()
+    classify = Client.classify
+    asked = []
+
+    def killed_at_the_third(self, values):
+        asked.append(values)
+        if len(asked) == 3:
+            os.kill(self._transport.process_id, signal.SIGKILL)
+        return classify(self, values)
+
+    monkeypatch.setattr(Client, "classify", killed_at_the_third)
+    assert road.compare("again", "--boards", "mps2-an386", "--attention", "softmax").code == 3
+    assert read_results(folder / "results.json").stopped is not None
+    assert (folder / "results.previous.json").read_bytes() == finished
+
+
+def test_a_missing_emulator_is_told_before_anything_is_trained(road, monkeypatch, tmp_path):
+    which = shutil.which
+    monkeypatch.setattr(
+        "entrain.deploy.device.qemu.shutil.which",
+        lambda program: None if program.startswith("qemu") else which(program),
+    )
+    ended = road.compare("early", "--runs-dir", tmp_path / "fresh")
+    assert ended.code == 2
+    assert "qemu-system-arm is not installed" in ended.err
+    assert not list((tmp_path / "fresh").rglob("model.pt"))
 
 
 def test_ctrl_c_keeps_what_was_measured(road, monkeypatch):

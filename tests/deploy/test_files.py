@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from entrain.deploy.errors import UsageError
-from entrain.deploy.files import write_whole, writing_whole
+from entrain.deploy.files import replacing_folder, write_whole, writing_whole
 
 
 def test_text_and_bytes_are_written_and_folders_made(tmp_path: Path) -> None:
@@ -44,3 +44,30 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot write") as caught:
         write_whole(tmp_path / "file" / "below", "text")
     assert caught.value.where == str(tmp_path / "file" / "below")
+
+
+def test_a_folder_is_replaced_when_all_of_it_is_there(tmp_path):
+    folder = tmp_path / "lowered"
+    folder.mkdir()
+    (folder / "old").write_text("before")
+    with replacing_folder(folder) as made:
+        (made / "new").write_text("after")
+        assert (folder / "old").read_text() == "before"
+    assert [path.name for path in folder.iterdir()] == ["new"]
+    assert [path.name for path in tmp_path.iterdir()] == ["lowered"]
+
+
+def test_a_folder_stays_as_it_was_if_filling_its_successor_fails(tmp_path):
+    folder = tmp_path / "lowered"
+    folder.mkdir()
+    (folder / "old").write_text("before")
+
+    def fill():
+        with replacing_folder(folder) as made:
+            (made / "new").write_text("after")
+            raise LookupError
+
+    with pytest.raises(LookupError):
+        fill()
+    assert (folder / "old").read_text() == "before"
+    assert [path.name for path in tmp_path.iterdir()] == ["lowered"]

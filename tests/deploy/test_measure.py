@@ -10,13 +10,14 @@ from entrain.deploy.build import Firmware
 from entrain.deploy.device.counting import InstructionCounts
 from entrain.deploy.device.protocol import Profile
 from entrain.deploy.elf import Symbols
-from entrain.deploy.errors import DeviceLost, DeviceMissing
+from entrain.deploy.errors import DeviceLost, DeviceMissing, ProtocolError
 from entrain.deploy.lowering.artifact import LayerRecord, LoweredModel, TensorRecord
 from entrain.deploy.measure import (
     Answers,
     Reference,
     Samples,
     ask_device,
+    check_board,
     check_model,
     classes_of,
     result_row,
@@ -138,3 +139,18 @@ def test_a_device_with_another_model_is_refused():
     check_model(Device(RIGHT), "mine")
     with pytest.raises(DeviceMissing, match=r"runs 'entrain-0.1.0 mine', not the model yours"):
         check_model(Device(RIGHT), "yours")
+
+
+def test_an_answer_with_an_output_missing_ends_the_work_and_is_not_filled_up():
+    answers = ask(Device([RIGHT[0], RIGHT[1][:1], RIGHT[2]]))
+    assert len(answers.outputs) == 1
+    assert isinstance(answers.lost, ProtocolError)
+    assert "1 outputs, and the model has 2" in answers.lost.what
+
+
+def test_a_device_that_is_another_board_is_refused():
+    device = Device([])
+    device.name = lambda: "mps2-an386"
+    check_board(device, find_board("mps2-an386"))
+    with pytest.raises(DeviceMissing, match="answers as 'mps2-an386'"):
+        check_board(device, find_board("mps3-an547"))
