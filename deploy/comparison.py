@@ -105,7 +105,7 @@ class Measured:
 
 
 def chosen_clips(clips: Clips, count: int | None) -> Clips:
-    """So many of the clips, the same ones each time and of all words alike; None for all."""
+    """So many of the clips, drawn from all alike and the same ones each time; None for all."""
     if count is None or count >= len(clips):
         return clips
     order = np.random.default_rng(0).permutation(len(clips))

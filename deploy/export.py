@@ -28,12 +28,12 @@ def export_onnx(network: nn.Module, example: Tensor, path: Path) -> None:
         example: one input, [1, ...].
         path: the file.
     """
-    from brevitas.export import export_onnx_qcdq
-
     exported = copy.deepcopy(network).eval()
     fix_anchors(exported)
     with writing_whole(path) as temporary, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the exporter warns of its own deprecation
+        warnings.simplefilter("ignore")  # of its own deprecation, and of a kernel it lacks
+        from brevitas.export import export_onnx_qcdq
+
         export_onnx_qcdq(
             exported,
             example,

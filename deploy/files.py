@@ -22,6 +22,10 @@ def writing_whole(path: Path) -> Iterator[Path]:
     Raises:
         UsageError: the folder cannot be made, or the file cannot be written there.
     """
+    if not path.name:
+        raise UsageError(
+            "this is a folder, not a file to write", where=str(path), remedy="name a file"
+        )
     temporary = path.with_name(f".{path.stem}-{secrets.token_hex(4)}{path.suffix}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

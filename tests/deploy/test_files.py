@@ -71,3 +71,9 @@ def test_a_folder_stays_as_it_was_if_filling_its_successor_fails(tmp_path):
         fill()
     assert (folder / "old").read_text() == "before"
     assert [path.name for path in tmp_path.iterdir()] == ["lowered"]
+
+
+@pytest.mark.parametrize("path", ["", ".", "/"])
+def test_a_path_without_a_files_name_is_refused(path):
+    with pytest.raises(UsageError, match="not a file to write"):
+        write_whole(Path(path), "text")
