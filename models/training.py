@@ -6,13 +6,16 @@ import copy
 import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from pickle import UnpicklingError
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from entrain.deploy.errors import TrainingDiverged, UsageError
+from entrain.deploy.errors import CheckpointError, TrainingDiverged, UsageError
+from entrain.deploy.files import writing_whole
 
 
 @dataclass(frozen=True)
@@ -117,18 +120,23 @@ def fit(
     validate: Callable[[nn.Module], float],
     config: TrainingConfig,
     on_epoch: Callable[[EpochReport], None],
+    snapshot: Path | None = None,
 ) -> FitResult:
     """Train a classifier by AdamW on the smoothed cross entropy. The same seed, the same weights.
 
     Args:
-        network: gives logits [B, classes]; it is trained in place and left in evaluation mode.
-        epoch_batches: the inputs and int64 targets of each epoch, from 0.
+        network: gives logits [..., classes]; it is trained in place and left in evaluation mode.
+        epoch_batches: the inputs and int64 targets [...] of each epoch, from 0; they depend on the
+            epoch's number only. Targets of -100 do not count.
         validate: judges the network, which is in evaluation mode; higher is better.
         config: the schedule.
         on_epoch: called after every epoch.
+        snapshot: a file to keep the training in after every epoch; where it exists, the training
+            goes on from it and ends in the same weights as if it had never stopped.
 
     Raises:
         TrainingDiverged: if the loss is no longer a number.
+        CheckpointError: if the snapshot is damaged or of another training.
         KeyboardInterrupt: if interrupted before the first epoch was over.
     """
     history: list[EpochReport] = []
@@ -136,14 +144,18 @@ def fit(
     interrupted = False
     with reproducible(config.seed):
         optimiser = _adamw(network, config)
+        if snapshot is not None and snapshot.is_file():
+            history, best = _go_on(snapshot, network, optimiser, config)
         try:
-            for epoch in range(config.epochs):
+            for epoch in range(len(history), config.epochs):
                 loss, rate = _train_epoch(network, epoch, epoch_batches(epoch), optimiser, config)
                 network.eval()
                 report = EpochReport(epoch + 1, config.epochs, loss, rate, validate(network))
                 if not history or report.validation > max(past.validation for past in history):
                     best = copy.deepcopy(network.state_dict())
                 history.append(report)
+                if snapshot is not None:
+                    _keep(snapshot, network, optimiser, config, history, best)
                 on_epoch(report)
         except KeyboardInterrupt:
             if not history:
@@ -170,7 +182,10 @@ def _train_epoch(
         rate = config.rate(epoch + (step + 1) / len(steps))
         for group in optimiser.param_groups:
             group["lr"] = rate
-        loss = F.cross_entropy(network(inputs), targets, label_smoothing=config.label_smoothing)
+        logits = network(inputs)
+        loss = F.cross_entropy(
+            logits.flatten(0, -2), targets.flatten(), label_smoothing=config.label_smoothing
+        )
         optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(network.parameters(), config.clip)
@@ -196,3 +211,48 @@ def _adamw(network: nn.Module, config: TrainingConfig) -> torch.optim.Optimizer:
         {"params": kept, "weight_decay": 0.0},
     ]
     return torch.optim.AdamW(groups, lr=config.peak_rate)
+
+
+# What torch raises for a file that is not what it was.
+_DAMAGE = (OSError, EOFError, RuntimeError, ValueError, LookupError, TypeError, UnpicklingError)
+
+
+def _keep(
+    snapshot: Path,
+    network: nn.Module,
+    optimiser: torch.optim.Optimizer,
+    config: TrainingConfig,
+    history: list[EpochReport],
+    best: dict[str, Tensor],
+) -> None:
+    content = {
+        "config": asdict(config),
+        "network": network.state_dict(),
+        "optimiser": optimiser.state_dict(),
+        "random": torch.get_rng_state(),
+        "history": [asdict(report) for report in history],
+        "best": best,
+    }
+    with writing_whole(snapshot) as temporary:
+        torch.save(content, temporary)
+
+
+def _go_on(
+    snapshot: Path, network: nn.Module, optimiser: torch.optim.Optimizer, config: TrainingConfig
+) -> tuple[list[EpochReport], dict[str, Tensor]]:
+    """Put everything back as it was after the last whole epoch: the history and the best."""
+    remedy = f"remove {snapshot} to train from the start"
+    try:
+        content = torch.load(snapshot, map_location="cpu", weights_only=True)
+        if content["config"] != asdict(config):
+            raise CheckpointError(
+                "the snapshot is of another training", where=str(snapshot), remedy=remedy
+            )
+        network.load_state_dict(content["network"])
+        optimiser.load_state_dict(content["optimiser"])
+        torch.set_rng_state(content["random"])
+        return [EpochReport(**report) for report in content["history"]], content["best"]
+    except _DAMAGE as error:
+        raise CheckpointError(
+            f"the snapshot cannot be read ({error})", where=str(snapshot), remedy=remedy
+        ) from error

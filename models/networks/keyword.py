@@ -11,10 +11,9 @@ from entrain.deploy.errors import UsageError
 from entrain.models.attention import MECHANISMS, AttentionConfig
 from entrain.models.networks.block import AttentionBlock
 from entrain.models.networks.norm import FeatureNorm
+from entrain.models.networks.positions import POSITION_DEVIATION
 
 KERNEL = 3
-# Standard deviation of the learned positions at the start.
-POSITION_DEVIATION = 0.02
 
 
 @dataclass(frozen=True)
@@ -62,6 +61,10 @@ class KeywordConfig:
     def map_bands(self) -> int:
         """Width of the feature map before it is flattened: the bands halved twice."""
         return _halved(_halved(self.bands))
+
+    def build(self) -> KeywordNetwork:
+        """The network, with random weights."""
+        return KeywordNetwork(self)
 
 
 def _halved(size: int) -> int:

@@ -1,6 +1,8 @@
-"""Batch normalisation of token features."""
+"""Normalisation of token features, by name."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from torch import Tensor, nn
 
@@ -9,9 +11,13 @@ class FeatureNorm(nn.BatchNorm1d):
     """Batch norm over all tokens of all sequences: [B, T, C] to [B, T, C].
 
     At inference it is one multiplication and one addition a feature, and folds into the linear
-    map beside it; that is why the networks here use it in place of layer norm.
+    map beside it; that is why the networks for the device use it in place of layer norm.
     """
 
     def forward(self, x: Tensor) -> Tensor:
         """Normalise x [B, T, C] over B and T."""
         return super().forward(x.flatten(0, 1)).view_as(x)
+
+
+# By the number of features.
+NORMS: dict[str, Callable[[int], nn.Module]] = {"batch": FeatureNorm, "layer": nn.LayerNorm}

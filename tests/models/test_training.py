@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor, nn
 
-from entrain.deploy.errors import TrainingDiverged, UsageError
+from entrain.deploy.errors import CheckpointError, TrainingDiverged, UsageError
 from entrain.models.attention import AttentionConfig
 from entrain.models.networks.keyword import KeywordConfig, KeywordNetwork
 from entrain.models.training import EpochReport, FitResult, TrainingConfig, fit
@@ -217,3 +218,86 @@ def test_a_loss_that_is_no_number_stops_with_a_remedy() -> None:
 def test_impossible_settings_are_refused(arguments: dict[str, float]) -> None:
     with pytest.raises(UsageError):
         TrainingConfig(**arguments)  # type: ignore[arg-type]
+
+
+class Killed(BaseException):
+    """As if the process had gone away."""
+
+
+@pytest.mark.parametrize("killed_after", [1, 3, 5])
+def test_a_training_that_was_killed_goes_on_to_the_same_bits(
+    tmp_path: Path, killed_after: int
+) -> None:
+    _, whole, whole_reports = train()
+    snapshot = tmp_path / "training.pt"
+
+    def kill(report: EpochReport) -> None:
+        if report.epoch == killed_after:
+            raise Killed
+
+    with pytest.raises(Killed):
+        fit(network(), batches, accuracy, CONFIG, kill, snapshot)
+    # Another start: everything comes from the snapshot.
+    rest: list[EpochReport] = []
+    resumed = fit(network(seed=7), batches, accuracy, CONFIG, rest.append, snapshot)
+    assert all(map(torch.equal, resumed.state.values(), whole.state.values()))
+    assert resumed.history == whole.history
+    assert rest == whole_reports[killed_after:]
+
+
+def test_the_best_epoch_is_known_after_going_on(tmp_path: Path) -> None:
+    snapshot = tmp_path / "training.pt"
+    scores = iter([0.9, 0.1, 0.2])
+
+    def judge(_: nn.Module) -> float:
+        score = next(scores, None)
+        if score is None:
+            raise KeyboardInterrupt
+        return score
+
+    def kill(report: EpochReport) -> None:
+        if report.epoch == 2:
+            raise Killed
+
+    with pytest.raises(Killed):
+        fit(network(), batches, judge, CONFIG, kill, snapshot)
+    after_one = fit(network(), batches, accuracy, CONFIG, _stop_at(1))
+    result = fit(network(), batches, judge, CONFIG, lambda _: None, snapshot)
+    assert result.interrupted
+    assert all(map(torch.equal, result.state.values(), after_one.state.values()))
+
+
+def _stop_at(epoch: int):
+    def stop(report: EpochReport) -> None:
+        if report.epoch == epoch:
+            raise KeyboardInterrupt
+
+    return stop
+
+
+def test_a_snapshot_of_another_training_is_refused(tmp_path: Path) -> None:
+    snapshot = tmp_path / "training.pt"
+    fit(network(), batches, accuracy, CONFIG, lambda _: None, snapshot)
+    with pytest.raises(CheckpointError, match="another training") as refusal:
+        fit(network(), batches, accuracy, TrainingConfig(epochs=9), lambda _: None, snapshot)
+    assert str(snapshot) in str(refusal.value.remedy)
+
+
+def test_a_damaged_snapshot_is_told_and_left(tmp_path: Path) -> None:
+    snapshot = tmp_path / "training.pt"
+    snapshot.write_bytes(b"half a file")
+    with pytest.raises(CheckpointError, match="cannot be read"):
+        fit(network(), batches, accuracy, CONFIG, lambda _: None, snapshot)
+    assert snapshot.read_bytes() == b"half a file"
+
+
+def test_every_token_of_a_sequence_is_a_target_unless_it_is_marked() -> None:
+    tokens, targets = torch.randn(4, 5, 2), torch.randint(0, 2, (4, 5))
+    targets[:, 3:] = -100
+    model = nn.Linear(2, 2)
+    expected = nn.functional.cross_entropy(
+        model(tokens[:, :3]).flatten(0, 1), targets[:, :3].flatten()
+    )
+    config = TrainingConfig(epochs=1, label_smoothing=0.0)
+    result = fit(model, lambda _: [(tokens, targets)], lambda _: 0.0, config, lambda _: None)
+    assert result.history[0].loss == pytest.approx(expected.item(), abs=1e-6)

@@ -1,0 +1,1 @@
+"""The papers' tables and figures as data, and what runs them."""
