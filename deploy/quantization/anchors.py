@@ -19,7 +19,10 @@ def rounding_radius(d_osc: int) -> float:
 
 
 class LearnedAnchors(nn.Module):
-    """Anchors [1, heads, T, d_osc], kept on a sphere just inside the unit one in every pass."""
+    """Anchors [1, heads, T, d_osc], kept on a sphere just inside the unit one in every pass.
+
+    Learned from here on, however the network of floats made those of its first T positions.
+    """
 
     def __init__(self, anchors: Tensor) -> None:
         super().__init__()

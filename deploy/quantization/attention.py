@@ -187,7 +187,7 @@ class QuantizedOscillator(nn.Module):
         self.to_key = linear(norm_before(norm, attention.key))
         self.to_value = linear(norm_before(norm, attention.value))
         self.to_output = linear(unfolded(attention.output))
-        self.anchors = LearnedAnchors(attention.anchors)
+        self.anchors = LearnedAnchors(attention.unit_anchors(tokens))
         self.field = FIELDS[str(config.coupling)](config.epsilon)
         read_out = FactorisedReadOut if config.exponent == 1 else PlainReadOut
         self.read_out = read_out(config.exponent)

@@ -4,37 +4,42 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, fields
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Self
 
 from entrain.deploy.errors import UsageError
-from entrain.models.attention.couplings import COUPLINGS
+from entrain.models.attention.declarations import ANCHORS, DECLARATIONS
 
-_SLUG = re.compile(
-    r"(?P<mechanism>[a-z]+)"
+_SETTINGS = re.compile(
     r"(?:-(?P<coupling>[a-z]+))?"
     r"(?:-d(?P<d_osc>\d+))?"
     r"(?:-p(?P<exponent>[\d.]+(?:e[+-]?\d+)?))?"
     r"(?:-eps(?P<epsilon>[\d.]+(?:e[+-]?\d+)?))?"
+    rf"(?:-(?P<anchors>{'|'.join(ANCHORS)}))?"
 )
+
+# How the settings are spelt in a name, in their order there.
+_SPELLINGS = {"d_osc": "-dN", "exponent": "-pN", "epsilon": "-epsX", "anchors": f"-{ANCHORS[1]}"}
 
 
 @dataclass(frozen=True)
 class AttentionConfig:
-    """An attention mechanism and its settings.
+    """An attention mechanism and its settings; `declarations.py` says which takes which.
 
     Args:
-        mechanism: ``softmax``, ``oscillator`` or ``uniform``.
-        coupling: how strongly two tokens' oscillators are coupled: ``softplus``, ``relu`` or
-            ``separable``. Required for the oscillator, None for the others.
-        d_osc: dimension of an oscillator, at least 2 (the sphere it moves on has one less).
+        mechanism: a name of `DECLARATIONS`, such as ``softmax`` or ``oscillator``.
+        coupling: how a query and a key become a strength: ``softplus``, ``relu`` or ``separable``
+            for the oscillator; the features ``relu`` or ``elu`` for linear and lowrank attention;
+            None for the others.
+        d_osc: dimension of an oscillator, at least 2 (the sphere it moves on has one less);
+            lowrank attention has d_osc + 1 features a head, as many as the oscillator's read-out.
         exponent: p of the read-out (1 + z.r)^p, positive.
-        epsilon: what the relu and separable couplings add, so that no coupling is zero; positive.
-
-    The last three are settings of the oscillator only; the others keep their defaults.
+        epsilon: what is added so that no weight is zero; positive.
+        anchors: ``learned``, one vector a position, or ``rotation``, which has no end to length.
 
     Raises:
-        UsageError: for anything else.
+        UsageError: for anything else, and for a setting that the mechanism does not take.
     """
 
     mechanism: str = "softmax"
@@ -42,45 +47,50 @@ class AttentionConfig:
     d_osc: int = 2
     exponent: float = 1.0
     epsilon: float = 1 / 64
+    anchors: str = ANCHORS[0]
 
     def __post_init__(self) -> None:
-        # Imported late: the mechanisms of the registry import this file.
-        from entrain.models.attention import MECHANISMS
-
-        if self.mechanism not in MECHANISMS:
+        if self.mechanism not in DECLARATIONS:
             raise UsageError(
                 f"there is no attention mechanism {self.mechanism!r}",
-                remedy=f"Choose one of: {', '.join(MECHANISMS)}.",
+                remedy=f"Choose one of: {', '.join(DECLARATIONS)}.",
             )
-        if self.mechanism == "oscillator":
-            self._check_oscillator()
-        elif not self._has_default_settings():
-            raise UsageError(
-                "coupling, d_osc, exponent and epsilon are settings of the oscillator; "
-                f"{self.mechanism} attention has none of them"
-            )
-
-    def _has_default_settings(self) -> bool:
-        return all(
-            getattr(self, field.name) == field.default
-            for field in fields(self)
-            if field.name != "mechanism"
-        )
-
-    def _check_oscillator(self) -> None:
-        if self.coupling not in COUPLINGS:
-            raise UsageError(
-                f"the oscillator has no coupling {self.coupling!r}",
-                remedy=f"Choose one of: {', '.join(COUPLINGS)}.",
-            )
+        takes = DECLARATIONS[self.mechanism].takes
+        if self.coupling not in takes:
+            raise self._no_such_coupling()
+        for name in _SPELLINGS:
+            if getattr(self, name) != getattr(type(self), name):
+                self._check_taken(name, takes[self.coupling])
         if self.d_osc < 2:
-            raise UsageError(f"an oscillator needs at least 2 dimensions, not {self.d_osc}")
+            raise UsageError(f"d_osc must be at least 2, not {self.d_osc}")
         for name in ("exponent", "epsilon"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value > 0):
-                raise UsageError(f"the oscillator's {name} must be positive, not {value}")
-        if self.coupling == "softplus" and self.epsilon != type(self).epsilon:
-            raise UsageError("the softplus coupling is positive by itself and takes no epsilon")
+                raise UsageError(f"{name} must be positive, not {value}")
+        if self.anchors not in ANCHORS:
+            raise UsageError(
+                f"there are no anchors {self.anchors!r}",
+                remedy=f"Choose one of: {', '.join(ANCHORS)}.",
+            )
+
+    def _no_such_coupling(self) -> UsageError:
+        choices = [coupling for coupling in DECLARATIONS[self.mechanism].takes if coupling]
+        if not choices:
+            return UsageError(f"{self.mechanism} attention takes no coupling {self.coupling!r}")
+        remedy = f"Choose one of: {', '.join(f'{self.mechanism}-{name}' for name in choices)}."
+        if self.coupling is None:
+            return UsageError(f"{self.mechanism} attention needs a coupling", remedy=remedy)
+        return UsageError(
+            f"{self.mechanism} attention has no coupling {self.coupling!r}", remedy=remedy
+        )
+
+    def _check_taken(self, name: str, taken: tuple[str, ...]) -> None:
+        if name not in taken:
+            full_name = "-".join(filter(None, (self.mechanism, self.coupling)))
+            raise UsageError(
+                f"{full_name} attention takes no {name}",
+                remedy=f"It takes {', '.join(taken)}." if taken else "It takes no setting.",
+            )
 
     @property
     def title(self) -> str:
@@ -102,30 +112,44 @@ class AttentionConfig:
             parts.append(f"p{_shortest(self.exponent)}")
         if self.epsilon != type(self).epsilon:
             parts.append(f"eps{_shortest(self.epsilon)}")
+        if self.anchors != type(self).anchors:
+            parts.append(self.anchors)
         return parts
 
     @classmethod
     def parse(cls, slug: str) -> Self:
-        """Read ``softmax``, ``uniform``, ``oscillator-relu``, ``oscillator-relu-d4-p2`` and so on.
+        """Read ``softmax``, ``linear-elu``, ``oscillator-relu-d4-p2-rotation`` and so on.
 
         Raises:
-            UsageError: if the text names no mechanism.
+            UsageError: if the text names no mechanism; the remedy lists those there are.
         """
-        match = _SLUG.fullmatch(slug.strip().lower().replace(" ", "-"))
-        if match is None:
+        text = slug.strip().lower().replace(" ", "-")
+        # The longest name first: softmax-base2 is not softmax with the coupling base2.
+        names = sorted(DECLARATIONS, key=len, reverse=True)
+        name = next((name for name in names if f"{text}-".startswith(f"{name}-")), None)
+        match = _SETTINGS.fullmatch(text.removeprefix(name)) if name else None
+        if name is None or match is None:
             raise UsageError(
                 f"{slug!r} is not the name of an attention mechanism",
-                remedy="Write softmax, uniform or oscillator-COUPLING[-dN][-pN], "
-                f"with COUPLING one of {', '.join(COUPLINGS)}.",
+                remedy=f"Choose one of: {', '.join(_names_with_settings())}.",
             )
         d_osc, exponent, epsilon = match["d_osc"], match["exponent"], match["epsilon"]
         return cls(
-            mechanism=match["mechanism"],
+            mechanism=name,
             coupling=match["coupling"],
             d_osc=int(d_osc) if d_osc else cls.d_osc,
             exponent=_number(exponent, slug) if exponent else cls.exponent,
             epsilon=_number(epsilon, slug) if epsilon else cls.epsilon,
+            anchors=match["anchors"] or cls.anchors,
         )
+
+
+def _names_with_settings() -> Iterator[str]:
+    """Every name with the settings that may follow, such as ``lowrank-elu[-dN]``."""
+    for name, declaration in DECLARATIONS.items():
+        for coupling, taken in declaration.takes.items():
+            options = "".join(f"[{_SPELLINGS[setting]}]" for setting in taken)
+            yield (f"{name}-{coupling}" if coupling else name) + options
 
 
 def _shortest(value: float) -> str:

@@ -1,4 +1,4 @@
-"""Attention by synchronization: oscillators settle on a sphere, driven by learned anchors.
+"""Attention by synchronization: oscillators settle on a sphere, driven by anchors.
 
 Pasqualetti and Guo, "Attention by Synchronization in Coupled Oscillator Networks", 2026. The
 oscillator of token i follows dz/dt = (I - z z^T) h_i and settles at h_i / |h_i|, so the settled
@@ -7,15 +7,17 @@ state is computed directly. `reference.py` has the equations in their plain form
 
 from __future__ import annotations
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
+from collections.abc import Callable
 
-from entrain.deploy.errors import UsageError
+import torch
+from torch import Tensor
+
+from entrain.models.attention.anchors import ANCHOR_KINDS
 from entrain.models.attention.config import AttentionConfig
-from entrain.models.attention.couplings import COUPLINGS
-from entrain.models.attention.projections import ProjectedAttention, merge_heads
-from entrain.models.attention.visibility import Visibility, contract
+from entrain.models.attention.couplings import COUPLINGS, Coupling
+from entrain.models.attention.linear import NO_WEIGHT, linear_average, with_one
+from entrain.models.attention.projections import ProjectedAttention
+from entrain.models.attention.visibility import Visible
 
 # Below this length a field counts as none: its oscillator rests at zero and reads out uniformly.
 NO_FIELD = 1e-12
@@ -24,42 +26,45 @@ NO_FIELD = 1e-12
 class OscillatorAttention(ProjectedAttention):
     """y_i = sum_j a_ij v_j, a_ij ~ (1 + z_i.r_j)^p, z_i = h_i / |h_i|, h_i = sum_j w_ij r_j.
 
-    Every position up to `max_length` has an anchor r_j in each head.
+    Every position has an anchor r_j in each head. Two parts can be replaced, to study a flow or a
+    device that does not reach the equilibrium exactly:
+
+    Attributes:
+        settling: from fields h [B, H, T, d_osc] to states z of the same shape; `settle` at first.
+        coupling: how w_ij and the field are made; `couplings.disturbed` makes an inexact one.
     """
+
+    settling: Callable[[Tensor], Tensor]
+    coupling: Coupling
 
     def __init__(self, config: AttentionConfig, d_model: int, heads: int, max_length: int) -> None:
         super().__init__(config, d_model, heads, max_length)
-        if config.coupling is None:
-            raise UsageError("the oscillator needs a coupling")
-        self.config = config
-        self.coupling = COUPLINGS[config.coupling]
+        self.anchors = ANCHOR_KINDS[config.anchors](heads, max_length, config.d_osc)
+        self.coupling = COUPLINGS[str(config.coupling)]
+        self.settling = settle
         self.read_out = factorised_read_out if config.exponent == 1 else plain_read_out
-        on_the_sphere = F.normalize(torch.randn(heads, max_length, config.d_osc), dim=-1)
-        self.anchors = nn.Parameter(on_the_sphere)
 
-    def unit_anchors(self) -> Tensor:
-        """The anchors on the unit sphere, [heads, max_length, d_osc]."""
-        unit: Tensor = F.normalize(self.anchors, dim=-1)
-        return unit
+    def unit_anchors(self, length: int, first: int = 0) -> Tensor:
+        """The anchors of `length` positions, the first of them `first`: [heads, length, d_osc].
 
-    def forward(self, x: Tensor, *, padding: Tensor | None = None, causal: bool = False) -> Tensor:
-        """See `AttentionMechanism`; raises UsageError if there are more tokens than anchors."""
-        length, available = x.shape[1], self.anchors.shape[1]
-        if length > available:
-            raise UsageError(f"{length} tokens, but anchors for {available} positions only")
-        anchors = self.unit_anchors()[None, :, :length]
-        visible = Visibility(padding, causal)
+        Raises:
+            UsageError: if anchors are learned and there are not so many.
+        """
+        anchors: Tensor = self.anchors(length, first)
+        return anchors
+
+    def attend(self, x: Tensor, visible: Visible) -> Tensor:
+        """See `AttentionMechanism`."""
+        anchors = self.unit_anchors(x.shape[1], visible.first).unsqueeze(0)
         queries, keys, values = self.project(x)
         fields = self.coupling.field(
             queries, keys, anchors, epsilon=self.config.epsilon, visible=visible
         )
-        states = settle(fields)
-        read = self.read_out(states, anchors, values, self.config.exponent, visible)
-        output: Tensor = self.output(merge_heads(read))
-        return output
+        states = self.settling(fields)
+        return self.merge(self.read_out(states, anchors, values, self.config.exponent, visible))
 
-    @staticmethod
-    def multiply_adds(config: AttentionConfig, d_model: int, heads: int, tokens: int) -> int:
+    @classmethod
+    def multiply_adds(cls, config: AttentionConfig, d_model: int, heads: int, tokens: int) -> int:
         """Four linear maps, the field, its length, and the read-out."""
         projections = 4 * tokens * d_model**2
         coupling = COUPLINGS[str(config.coupling)]
@@ -86,11 +91,13 @@ def factorised_read_out(
     anchors: Tensor,
     values: Tensor,
     exponent: float,  # noqa: ARG001
-    visible: Visibility,
+    visible: Visible,
 ) -> Tensor:
     """The read-out for p = 1, linear in the length: (V + z^T M) / (N + z.R).
 
-    V = sum_j v_j, M = sum_j r_j v_j^T, R = sum_j r_j, and N the number of visible tokens.
+    V = sum_j v_j, M = sum_j r_j v_j^T, R = sum_j r_j, and N the number of visible tokens: they are
+    the four parts of the one sum that linear attention with the features (z_i, 1) and (r_j, 1)
+    takes. No weight 1 + z.r is negative, as neither vector is longer than one.
 
     Args:
         states: z [B, H, T, d_osc].
@@ -102,15 +109,11 @@ def factorised_read_out(
     Returns:
         [B, H, T, d_head].
     """
-    count = visible.total(values.new_ones(1, 1, values.shape[2], 1))
-    pull = (states * visible.total(anchors)).sum(dim=-1, keepdim=True)
-    weighted = contract(states, visible.total_outer(anchors, values))
-    # z.R >= 0, as h pulls z towards the anchors: the sum is at least N.
-    return (visible.total(values) + weighted) / (count + pull).clamp(min=NO_FIELD)
+    return linear_average(with_one(states), with_one(anchors), values, visible)
 
 
 def plain_read_out(
-    states: Tensor, anchors: Tensor, values: Tensor, exponent: float, visible: Visibility
+    states: Tensor, anchors: Tensor, values: Tensor, exponent: float, visible: Visible
 ) -> Tensor:
     """The read-out for any p > 0, with the weights (1 + z_i.r_j)^p written out.
 
@@ -119,4 +122,4 @@ def plain_read_out(
     # The clamp takes away what rounding leaves below zero, and keeps the gradient finite.
     closeness = (1 + states @ anchors.transpose(-1, -2)).clamp(min=1e-30)
     weights = closeness**exponent * visible.mask(values.shape[2], like=values)
-    return (weights @ values) / weights.sum(dim=-1, keepdim=True).clamp(min=NO_FIELD)
+    return (weights @ values) / weights.sum(dim=-1, keepdim=True).clamp(min=NO_WEIGHT)

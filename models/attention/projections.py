@@ -1,4 +1,4 @@
-"""The linear maps around softmax and oscillator attention, and their split into heads."""
+"""The linear maps around attention, their split into heads, and the scores between them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,21 @@ from entrain.models.attention.mechanism import AttentionMechanism
 
 
 def split_heads(x: Tensor, heads: int) -> Tensor:
-    """[B, T, d_model] to [B, heads, T, d_head]."""
+    """[B, T, width] to [B, heads, T, width / heads]."""
     batch, length, width = x.shape
     return x.view(batch, length, heads, width // heads).transpose(1, 2)
 
 
 def merge_heads(x: Tensor) -> Tensor:
     """[B, heads, T, d_head] to [B, T, d_model]."""
-    return x.transpose(1, 2).flatten(2)
+    merged: Tensor = x.transpose(1, 2).flatten(2)
+    return merged
+
+
+def scaled_scores(queries: Tensor, keys: Tensor) -> Tensor:
+    """q_i.k_j / sqrt(d_head) of [B, heads, T, d_head] each: [B, heads, T, T]."""
+    scores: Tensor = queries @ keys.transpose(-1, -2) / queries.shape[-1] ** 0.5
+    return scores
 
 
 class ProjectedAttention(AttentionMechanism):
@@ -33,15 +40,26 @@ class ProjectedAttention(AttentionMechanism):
             raise UsageError(f"a width of {d_model} cannot be divided among {heads} heads")
         self.heads = heads
         self.d_head = d_model // heads
-        self.query = nn.Linear(d_model, d_model)
-        self.key = nn.Linear(d_model, d_model)
+        d_keys = heads * self.d_key(config, self.d_head)
+        self.query = nn.Linear(d_model, d_keys)
+        self.key = nn.Linear(d_model, d_keys)
         self.value = nn.Linear(d_model, d_model)
         self.output = nn.Linear(d_model, d_model)
 
+    @staticmethod
+    def d_key(config: AttentionConfig, d_head: int) -> int:  # noqa: ARG004
+        """Components of a query or key in a head."""
+        return d_head
+
     def project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values of x [B, T, d_model], each [B, heads, T, d_head]."""
+        """Queries and keys [B, heads, T, d_key], and values [B, heads, T, d_head], of tokens."""
         return (
             split_heads(self.query(x), self.heads),
             split_heads(self.key(x), self.heads),
             split_heads(self.value(x), self.heads),
         )
+
+    def merge(self, read: Tensor) -> Tensor:
+        """The output [B, T, d_model] of the heads' read-outs [B, heads, T, d_head]."""
+        output: Tensor = self.output(merge_heads(read))
+        return output

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from entrain.models.attention.config import AttentionConfig
 from entrain.models.attention.mechanism import AttentionMechanism
-from entrain.models.attention.visibility import Visibility
+from entrain.models.attention.visibility import Visible
 
 
 class UniformAttention(AttentionMechanism):
@@ -17,9 +17,8 @@ class UniformAttention(AttentionMechanism):
         self.value = nn.Linear(d_model, d_model)
         self.output = nn.Linear(d_model, d_model)
 
-    def forward(self, x: Tensor, *, padding: Tensor | None = None, causal: bool = False) -> Tensor:
+    def attend(self, x: Tensor, visible: Visible) -> Tensor:
         """See `AttentionMechanism`."""
-        visible = Visibility(padding, causal)
         values = self.value(x).unsqueeze(1)
         count = visible.total(values.new_ones(1, 1, x.shape[1], 1)).clamp(min=1)
         mean = (visible.total(values) / count).squeeze(1)
@@ -27,7 +26,7 @@ class UniformAttention(AttentionMechanism):
         output: Tensor = self.output(mean).expand_as(x)
         return output
 
-    @staticmethod
-    def multiply_adds(config: AttentionConfig, d_model: int, heads: int, tokens: int) -> int:  # noqa: ARG004
+    @classmethod
+    def multiply_adds(cls, config: AttentionConfig, d_model: int, heads: int, tokens: int) -> int:  # noqa: ARG003
         """The values of all tokens, and the output of the one mean."""
         return tokens * d_model**2 + d_model**2
