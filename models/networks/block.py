@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from entrain.deploy.errors import UsageError
 from entrain.models.attention import AttentionConfig, build_attention
+from entrain.models.attention.streaming import DecoderState
 from entrain.models.networks.norm import NORMS
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": torch.relu, "gelu": F.gelu}
@@ -82,6 +83,19 @@ class AttentionBlock(nn.Module):
     def forward(self, x: Tensor, *, padding: Tensor | None = None, causal: bool = False) -> Tensor:
         """Transform tokens x [B, T, d_model]; the masks are those of the attention."""
         x = x + self.attention(self.attention_norm(x), padding=padding, causal=causal)
+        return x + self._feed(x)
+
+    def start(self, batch: int) -> DecoderState:
+        """See `AttentionMechanism.start`."""
+        return self.attention.start(batch)
+
+    def step(self, x: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
+        """One token a sequence, x [B, d_model]: the next column of `forward` with `causal`."""
+        attended, state = self.attention.step(self.attention_norm(x), state)
+        x = x + attended
+        return x + self._feed(x), state
+
+    def _feed(self, x: Tensor) -> Tensor:
         expanded = self.dropout(self.activation(self.expand(self.feed_norm(x))))
         fed: Tensor = self.dropout(self.contract(expanded))
-        return x + fed
+        return fed

@@ -11,7 +11,9 @@ import torch
 
 from entrain.models.data.clips import CLIP_SAMPLES, SAMPLE_RATE, Clips, KeywordData
 
-SPEECH_COMMANDS = Path(__file__).resolve().parents[3] / "shared" / "data" / "speech_commands"
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+SPEECH_COMMANDS = DATA / "speech_commands"
+TEXT = DATA / "text"
 
 
 @pytest.fixture(autouse=True)
@@ -36,6 +38,14 @@ def speech_commands() -> Path:
     if not SPEECH_COMMANDS.is_dir():
         pytest.skip(f"no recordings at {SPEECH_COMMANDS}")
     return SPEECH_COMMANDS
+
+
+@pytest.fixture(scope="session")
+def text_folder() -> Path:
+    """The folder of real texts."""
+    if not TEXT.is_dir():
+        pytest.skip(f"no texts at {TEXT}")
+    return TEXT
 
 
 def tones(count: int, seed: int) -> Clips:
