@@ -63,11 +63,12 @@ def vary_sound(
     speeds = random.uniform(*augmentation.speed, count)
     limit = augmentation.shift * SAMPLE_RATE
     shifts = np.rint(random.uniform(-limit, limit, count)).astype(int)
-    gains = 10.0 ** random.uniform(*augmentation.gain, count) / FULL_SCALE
-    sound = torch.from_numpy(samples).float() * _column(gains)
+    gains = _column(10.0 ** random.uniform(*augmentation.gain, count) / FULL_SCALE)
+    sound = torch.from_numpy(samples)
     moved = torch.zeros(count, CLIP_SAMPLES)
-    for clip, source, speed, shift in zip(moved, sound, speeds, shifts, strict=True):
-        _place(clip, _resampled(source, speed), int(shift))
+    # Clip by clip, which stays in the processor's cache.
+    for clip, source, gain, speed, shift in zip(moved, sound, gains, speeds, shifts, strict=True):
+        _place(clip, _resampled(source * gain, speed), int(shift))
     if background:
         moved += _noise(moved, background, augmentation, random)
     return moved
@@ -128,7 +129,7 @@ def _noise(
     wanted = _column(random.random(count) < augmentation.noise_probability)
     silent = 1e-9
     scale = _root_mean_square(sound) / _root_mean_square(noises).clamp(min=silent)
-    return noises * (scale * ratio * wanted)
+    return noises.mul_(scale * ratio * wanted)
 
 
 def _root_mean_square(sound: Tensor) -> Tensor:

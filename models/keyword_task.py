@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -11,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from entrain.deploy.errors import UsageError
+from entrain.models.attention import AttentionConfig
 from entrain.models.augmentation import (
     Augmentation,
     mask_features,
@@ -19,10 +22,35 @@ from entrain.models.augmentation import (
 )
 from entrain.models.data import Clips, KeywordData
 from entrain.models.features import BANDS, FRAMES, log_mel
-from entrain.models.networks.keyword import KeywordConfig, KeywordNetwork
 from entrain.models.training import EpochReport, TrainingConfig, fit, reproducible
 
 _EVALUATION_BATCH = 256
+
+
+class KeywordSettings(Protocol):
+    """What a keyword network's configuration answers, whatever the network."""
+
+    @property
+    def attention(self) -> AttentionConfig:
+        """The mechanism."""
+
+    @property
+    def classes(self) -> int:
+        """Number of words."""
+
+    @property
+    def frames(self) -> int:
+        """Time steps of the features."""
+
+    @property
+    def bands(self) -> int:
+        """Mel bands of the features."""
+
+    def build(self) -> nn.Module:
+        """A network with random weights, from features [B, 1, frames, bands] to logits."""
+
+
+Settings = TypeVar("Settings", bound=KeywordSettings)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +71,7 @@ class FeatureStatistics:
 
 
 @dataclass(frozen=True, eq=False)
-class TrainedKeyword:
+class TrainedKeyword(Generic[Settings]):
     """A trained keyword network and what it needs to be used and judged.
 
     Args:
@@ -58,8 +86,8 @@ class TrainedKeyword:
         interrupted: whether Ctrl-C ended the training.
     """
 
-    network: KeywordNetwork
-    config: KeywordConfig
+    network: nn.Module
+    config: Settings
     training: TrainingConfig
     statistics: FeatureStatistics
     labels: tuple[str, ...]
@@ -130,10 +158,12 @@ def accuracy(predictions: NDArray[np.int64], targets: NDArray[np.int64]) -> floa
 
 def train_keyword(
     data: KeywordData,
-    network_config: KeywordConfig,
+    network_config: Settings,
     training_config: TrainingConfig,
     on_epoch: Callable[[EpochReport], None],
-) -> TrainedKeyword:
+    snapshot: Path | None = None,
+    augmentation: Augmentation = Augmentation(),  # noqa: B008 - frozen
+) -> TrainedKeyword[Settings]:
     """Train a keyword network. The same data, settings and seed give the same weights, bit for bit.
 
     Args:
@@ -141,24 +171,28 @@ def train_keyword(
         network_config: its classes must be those of the data.
         training_config: schedule and seed.
         on_epoch: called after every epoch.
+        snapshot: a file to keep the training in, so that it can go on; see `fit`.
+        augmentation: how the training clips are varied.
 
     Raises:
         UsageError: if the network does not fit the data's labels or the features.
         TrainingDiverged: if the loss is no longer a number.
+        CheckpointError: if the snapshot is damaged or of another training.
         KeyboardInterrupt: if interrupted before the first epoch was over; later, the best weights
             so far are returned.
     """
     _check_fit(data, network_config)
-    statistics = feature_statistics(data.train)
-    validation = prepare(data.validation, statistics)
     with reproducible(training_config.seed):
-        network = KeywordNetwork(network_config)
+        network = network_config.build()
+        statistics = feature_statistics(data.train)
+        validation = prepare(data.validation, statistics)
     result = fit(
         network,
-        augmented_batches(data, statistics, training_config),
+        augmented_batches(data, statistics, training_config, augmentation),
         lambda trained: accuracy(evaluate(trained, validation), data.validation.targets),
         training_config,
         on_epoch,
+        snapshot,
     )
     kept = [report.validation for report in result.history]
     return TrainedKeyword(
@@ -174,7 +208,7 @@ def train_keyword(
     )
 
 
-def _check_fit(data: KeywordData, config: KeywordConfig) -> None:
+def _check_fit(data: KeywordData, config: KeywordSettings) -> None:
     if config.classes != len(data.labels):
         raise UsageError(
             f"the network has {config.classes} classes, the data {len(data.labels)}: "
