@@ -19,6 +19,7 @@ from entrain.deploy.cli import (
     boards,
     build,
     compare,
+    experiment,
     export,
     flash,
     lower,
@@ -41,6 +42,18 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "compare": compare.compare,
     "report": report.report,
     "boards": boards.list_boards,
+}
+
+# Commands that have commands of their own, with what `--help` says of them.
+GROUPS: dict[str, tuple[str, dict[str, Callable[..., None]]]] = {
+    "experiment": (
+        "The papers' tables and figures, run again.",
+        {
+            "list": experiment.list_experiments,
+            "run": experiment.run,
+            "show": experiment.show,
+        },
+    ),
 }
 
 INTERRUPTED = 130
@@ -93,6 +106,11 @@ def command_group() -> TyperGroup:
     application.callback()(_entrain)
     for name, command in COMMANDS.items():
         application.command(name)(command)
+    for name, (title, commands) in GROUPS.items():
+        nested = typer.Typer(no_args_is_help=True, help=title)
+        for own, command in commands.items():
+            nested.command(own)(command)
+        application.add_typer(nested, name=name)
     group = typer.main.get_command(application)
     assert isinstance(group, TyperGroup)  # typer makes a group of any application with a callback
     bind_environment(group)

@@ -8,12 +8,15 @@ commands that have the option, or in a command's table for that command alone::
 
     [compare]
     samples = 200
+
+    [experiment.run]
+    jobs = 4
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from typer.core import TyperCommand, TyperGroup, TyperOption
@@ -23,7 +26,8 @@ from entrain.deploy.toml import line_of, read_toml
 
 PROJECT_FILE = Path("entrain.toml")
 
-Defaults = dict[str, dict[str, object]]
+# By command and parameter; a command that has commands holds theirs.
+Defaults = dict[str, object]
 
 
 def options_of(command: TyperCommand) -> dict[str, TyperOption]:
@@ -32,18 +36,18 @@ def options_of(command: TyperCommand) -> dict[str, TyperOption]:
     return {_spelling(option): option for option in options if option.name != "help"}
 
 
-def commands_of(group: TyperGroup) -> dict[str, TyperCommand]:
-    """The commands of the whole command line, by name."""
-    return {
-        name: command
-        for name, command in group.commands.items()
-        if isinstance(command, TyperCommand)
-    }
+def commands_of(group: TyperGroup) -> Iterator[TyperCommand]:
+    """The commands of the whole command line, those within commands too."""
+    for command in group.commands.values():
+        if isinstance(command, TyperGroup):
+            yield from commands_of(command)
+        elif isinstance(command, TyperCommand):
+            yield command
 
 
 def bind_environment(group: TyperGroup) -> None:
     """Let every option be set by ``ENTRAIN_<OPTION>``."""
-    for command in commands_of(group).values():
+    for command in commands_of(group):
         for spelling, option in options_of(command).items():
             option.envvar = f"ENTRAIN_{spelling.replace('-', '_').upper()}"
             option.show_envvar = False  # the rule is said once, at the foot of --help
@@ -59,21 +63,44 @@ def project_defaults(group: TyperGroup, path: Path = PROJECT_FILE) -> Defaults:
         return {}
     with concerning(str(path), "mend that line, or remove the file"):
         tables = read_toml(path)
-    commands = {name: options_of(command) for name, command in commands_of(group).items()}
-    common = {key: value for key, value in tables.items() if not isinstance(value, Mapping)}
-    everywhere = {key for options in commands.values() for key in options}
-    _refuse_unknown(path, (), common, everywhere, "option")
-    own = {key: value for key, value in tables.items() if isinstance(value, Mapping)}
-    _refuse_unknown(path, (), own, set(commands), "command")
+    return _group_defaults(group, path, (), tables, {})
+
+
+def _group_defaults(
+    group: TyperGroup,
+    path: Path,
+    table: tuple[str, ...],
+    values: Mapping[str, object],
+    above: Mapping[str, object],
+) -> Defaults:
+    """The defaults of a group's commands, from its table and from what stands above it."""
+    sort = f"option of a command of `entrain {' '.join(table)}`" if table else "option"
+    common = {key: value for key, value in values.items() if not isinstance(value, Mapping)}
+    everywhere = {key for command in commands_of(group) for key in options_of(command)}
+    _refuse_unknown(path, table, common, everywhere, sort)
+    own = {key: value for key, value in values.items() if isinstance(value, Mapping)}
+    _refuse_unknown(path, table, own, set(group.commands), "command")
     defaults: Defaults = {}
-    for name, options in commands.items():
-        table = own.get(name, {})
-        _refuse_unknown(path, (name,), table, set(options), f"option of `entrain {name}`")
-        values = {**common, **table}
-        defaults[name] = {
-            option.name: values[key] for key, option in options.items() if key in values
-        }
+    for name, command in group.commands.items():
+        below, inherited = own.get(name, {}), {**above, **common}
+        if isinstance(command, TyperGroup):
+            defaults[name] = _group_defaults(command, path, (*table, name), below, inherited)
+        elif isinstance(command, TyperCommand):
+            defaults[name] = _command_defaults(command, path, (*table, name), below, inherited)
     return defaults
+
+
+def _command_defaults(
+    command: TyperCommand,
+    path: Path,
+    table: tuple[str, ...],
+    values: Mapping[str, object],
+    above: Mapping[str, object],
+) -> Defaults:
+    options = options_of(command)
+    _refuse_unknown(path, table, values, set(options), f"option of `entrain {' '.join(table)}`")
+    given = {**above, **values}
+    return {option.name or key: given[key] for key, option in options.items() if key in given}
 
 
 def _refuse_unknown(

@@ -1,0 +1,352 @@
+"""``entrain experiment``: list, run, show; what is printed, resumed, refused."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import io
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from entrain.models.experiments.specification import experiment_names
+from entrain.models.experiments.workloads import WORKLOADS
+
+FILE = """
+title = "Fitting"
+paper = "a paper, table 1"
+workload = "fitting"
+baseline = "plain"
+seeds = 2
+comment = "Read this [first]."
+[metrics.hard]
+title = "hard"
+unit = "%"
+better = "higher"
+margin = 1.0
+[settings]
+epochs = 3
+[variants.plain]
+[variants.steep]
+title = "a steep one"
+slope = 3.0
+[[plots]]
+kind = "metric"
+y = "hard"
+title = "Hard"
+"""
+ROOT = Path(__file__).resolve().parents[2]
+# A command line that knows the workload of the tests too.
+PROGRAM = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a runner of tests may ignore it
+from entrain.models.experiments.workloads import WORKLOADS
+WORKLOADS["fitting"] = "fitting_workload:Fitting"
+from entrain.deploy.cli import main
+main()
+"""
+
+
+@dataclass(frozen=True)
+class Ended:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def value(self) -> Any:
+        return json.loads(self.out)
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_with_an_experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setitem(WORKLOADS, "fitting", "fitting_workload:Fitting")
+    Path("fitting.toml").write_text(FILE)
+
+
+def entrain(*arguments: str) -> Ended:
+    from entrain.deploy.cli import main
+
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        pytest.raises(SystemExit) as ending,
+    ):
+        main(arguments)
+    assert isinstance(ending.value.code, int)
+    return Ended(ending.value.code, out.getvalue(), err.getvalue())
+
+
+def run(*arguments: str) -> Ended:
+    return entrain("experiment", "run", "fitting.toml", "--jobs", "1", *arguments)
+
+
+def change(old: str, new: str) -> None:
+    path = Path("fitting.toml")
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new, 1))
+
+
+def test_list_gives_names_or_a_table() -> None:
+    assert entrain("experiment", "list", "--json").value == experiment_names()
+    table = entrain("experiment", "list").out
+    assert all(name in table for name in experiment_names())
+
+
+def test_run_gives_a_row_a_variant_and_metric() -> None:
+    rows = run("--json").value
+    assert [(row["variant"], row["metric"], row["n_seeds"]) for row in rows] == [
+        ("plain", "hard", 2),
+        ("steep", "hard", 2),
+    ]
+    for row in rows:
+        assert row["mean"] == pytest.approx(sum(row["values"].values()) / 2)
+        assert row["ci95"][0] < row["mean"] < row["ci95"][1]
+        assert row["sd"] > 0
+        assert row["published"] is None
+    assert rows[0]["comparison"] is None
+    assert rows[1]["comparison"]["baseline"] == "plain"
+
+
+def test_the_table_is_for_people() -> None:
+    ended = run()
+    assert ended.code == 0
+    for text in ("Fitting (a paper, table 1), budget small", "a steep one", "paper", "[first]"):
+        assert text in ended.out
+    assert "4 runs; outcomes in runs/experiment-fitting-small" in ended.err
+    assert "steep, seed 1: hard" in ended.err
+
+
+def test_quiet_says_nothing_beside_the_result() -> None:
+    assert run("--quiet", "--json").err == ""
+
+
+def test_what_is_finished_is_not_run_again() -> None:
+    first = run("--json")
+    stored = {path: path.stat().st_mtime_ns for path in Path("runs").rglob("*.json")}
+    assert len(stored) == 4
+    again = run("--json")
+    assert again.out == first.out
+    assert "4 of them finished before" in again.err
+    assert {path: path.stat().st_mtime_ns for path in Path("runs").rglob("*.json")} == stored
+
+
+def test_more_seeds_add_to_what_is_there() -> None:
+    run("--variants", "plain")
+    ended = run("--seeds", "3", "--json")
+    assert [row["n_seeds"] for row in ended.value] == [3, 3]
+    assert "6 runs, 2 of them finished before" in ended.err
+
+
+def test_a_changed_setting_is_said_and_run_anew() -> None:
+    run("--variants", "plain", "--seeds", "1")
+    change("epochs = 3", "epochs = 2")
+    shown = entrain("experiment", "show", "fitting.toml", "--json")
+    assert "plain, seed 0: made otherwise (epochs 3, now 2)." in shown.err
+    assert [row["n_seeds"] for row in shown.value] == [0, 0]
+    ended = run("--variants", "plain", "--seeds", "1")
+    assert "Run anew, the old outcome put aside: plain-seed0 (epochs 3, now 2)." in ended.err
+    assert len(list(Path("runs/experiment-fitting-small/replaced").iterdir())) == 1
+
+
+def test_show_prints_what_is_stored_and_runs_nothing() -> None:
+    nothing = entrain("experiment", "show", "fitting.toml")
+    assert nothing.code == 0
+    assert "entrain experiment run fitting.toml" in nothing.err
+    assert not Path("runs").exists()
+    rows = run("--json").value
+    assert entrain("experiment", "show", "fitting.toml", "--json").value == rows
+
+
+def test_show_prints_markdown_for_a_readme() -> None:
+    run("--variants", "plain")
+    lines = entrain("experiment", "show", "fitting.toml", "--markdown").out.splitlines()
+    assert lines[0] == "|  | runs | hard, % | paper | difference |"
+    assert lines[2].startswith("| plain | 2 | ")
+    assert lines[3] == "| a steep one | 0 | \N{EN DASH} | \N{EN DASH} | \N{EN DASH} |"
+
+
+def test_plots_are_drawn_into_the_experiments_folder() -> None:
+    ended = run()
+    plot = Path("runs/experiment-fitting-small/plot-hard.png")
+    assert f"plot: {plot}" in ended.err
+    assert plot.is_file()
+    assert plot.with_suffix(".svg").is_file()
+
+
+def test_a_failed_run_is_reported_and_the_others_are_there() -> None:
+    change("slope = 3.0", "fails_with_seed = 0")
+    ended = run("--json")
+    assert ended.code == 1
+    assert [row["n_seeds"] for row in ended.value] == [2, 1]
+    assert "steep, seed 0 failed: the loss is no number" in ended.err
+    assert "error: steep, seed 0: the loss is no number" in ended.err
+    assert "try: lower the rate" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run", "nothing"], "there is no experiment 'nothing'"),
+        (["run", "fitting.toml", "--variants", "odd"], "has no variant 'odd'"),
+        (["run", "fitting.toml", "--budget", "huge"], "has no budget 'huge'"),
+        (["show", "fitting.toml", "--budget", "huge"], "has no budget 'huge'"),
+        (["run", "fitting.toml", "--data-dir", "nowhere"], "there is no such folder"),
+        (["rum"], "rum"),
+    ],
+)
+def test_wrong_use_exits_2(arguments: list[str], said: str) -> None:
+    ended = entrain("experiment", *arguments)
+    assert ended.code == 2
+    assert said in ended.err
+    assert ended.out == ""
+
+
+def test_a_wrong_setting_is_found_before_anything_is_run() -> None:
+    change("slope = 3.0", "slop = 3.0")
+    ended = run()
+    assert ended.code == 2
+    assert "at: fitting.toml:18" in ended.err
+    assert not Path("runs").exists()
+
+
+def test_options_come_from_the_environment_and_the_project_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    Path("entrain.toml").write_text(
+        'runs-dir = "top"\n[experiment]\nseeds = 3\n[experiment.run]\nvariants = "plain"\n'
+    )
+    assert [row["n_seeds"] for row in run("--json").value] == [3, 0]
+    assert Path("top/experiment-fitting-small").is_dir()
+    monkeypatch.setenv("ENTRAIN_SEEDS", "1")
+    assert [row["n_seeds"] for row in run("--json").value] == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("[experiment]\nseed = 3\n", 2),
+        ("[experiment.run]\nseeds = 3\nsamples = 3\n", 3),
+        ("[experiment.ran]\nseeds = 3\n", 1),
+    ],
+)
+def test_an_unknown_key_for_a_nested_command_is_refused_with_its_line(text: str, line: int) -> None:
+    Path("entrain.toml").write_text(text)
+    ended = entrain("experiment", "list")
+    assert ended.code == 2
+    assert f"at: entrain.toml:{line}\n" in ended.err
+
+
+def started(*arguments: str) -> subprocess.Popen[str]:
+    """The command in a process group of its own, as a terminal starts it."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "tests" / "helpers")}
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, "experiment", "run", "fitting.toml", *arguments],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def wait_for(seen: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    while not seen():
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_ctrl_c_exits_130_keeps_what_is_finished_and_the_next_run_ends_alike(jobs: str) -> None:
+    change("slope = 3.0", "slope = 3.0\nepochs = 20000")
+    process = started("--jobs", jobs)
+    folder = Path("runs/experiment-fitting-small")
+    wait_for(
+        lambda: any(folder.glob("plain-seed*.json")) and any(folder.glob("steep-*.pt")), process
+    )
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate()
+    assert process.returncode == 130
+    assert out == ""
+    assert "of 4 runs are finished and kept" in err
+    assert "To go on: " in err
+    assert not list(folder.glob("steep-seed?.json"))
+    assert run("--variants", "plain", "--json").value[0]["n_seeds"] == 2
+
+
+RAY = importlib.util.find_spec("ray") is not None
+
+
+def test_without_ray_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    ended = run("--ray", "127.0.0.1:1")
+    assert ended.code == 2
+    assert "ray is not installed" in ended.err
+    assert "try: pip install 'entrain-edge[cluster]'" in ended.err
+
+
+@pytest.fixture
+def ray_address(tmp_path: Path) -> Iterator[str]:
+    """A Ray cluster of this machine alone, on the loopback interface."""
+    import ray
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-m", "ray.scripts.scripts"]
+    options = [
+        "--head", "--node-ip-address=127.0.0.1", f"--port={port}", "--num-cpus=2",
+        "--include-dashboard=false", "--disable-usage-stats", "--object-store-memory=100000000",
+        "--block",
+    ]  # fmt: skip
+    with (tmp_path / "ray.log").open("w") as log:
+        head = subprocess.Popen(
+            [*command, "start", *options],
+            env=environment,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    address = f"127.0.0.1:{port}"
+    try:
+        while True:
+            assert head.poll() is None, (tmp_path / "ray.log").read_text()
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                break
+        yield address
+    finally:
+        ray.shutdown()
+        head.terminate()
+        head.wait()
+
+
+@pytest.mark.skipif(not RAY, reason="ray is not installed: pip install 'entrain-edge[cluster]'")
+def test_a_ray_cluster_comes_to_the_same(ray_address: str) -> None:
+    alone = run("--json", "--runs-dir", "alone").value
+    ended = entrain(
+        "experiment", "run", "fitting.toml", "--ray", ray_address, "--json", "--runs-dir", "cluster"
+    )
+    assert ended.code == 0, ended.err
+    figures = [[(row["variant"], row["values"]) for row in rows] for rows in (alone, ended.value)]
+    assert figures[0] == figures[1]
+
+
+@pytest.mark.skipif(not RAY, reason="ray is not installed: pip install 'entrain-edge[cluster]'")
+def test_an_address_without_a_cluster_is_wrong_use() -> None:
+    ended = run("--ray", "127.0.0.1:1")
+    assert ended.code == 2
+    assert "no Ray cluster answers" in ended.err
