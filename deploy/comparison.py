@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,10 +38,11 @@ from entrain.deploy.results import (
 )
 from entrain.deploy.runs import Run
 from entrain.deploy.target import Target
+from entrain.deploy.tasks import TASKS, Task
+from entrain.deploy.tasks.contract import PartT
 
 if TYPE_CHECKING:
     from entrain.models.checkpoint import Checkpoint
-    from entrain.models.data import Clips
 
 # An emulator is a process that keeps one core busy.
 EMULATORS_AT_ONCE = 2
@@ -56,19 +57,27 @@ class Candidate:
         model: its lowered model.
         checkpoint: its trained network.
         data: the data's short name.
-        clips: the test clips.
+        part: the samples of its task that it is asked.
     """
 
     run: Run
     model: LoweredModel
     checkpoint: Checkpoint
     data: str
-    clips: Clips
+    part: Any
+
+    @property
+    def task(self) -> Task[Any, Any, Any]:
+        """Its task."""
+        return TASKS[self.checkpoint.task]
 
     @property
     def samples(self) -> Samples:
-        """Its test clips without their sound."""
-        return Samples(self.clips.targets, self.clips.speakers, self.checkpoint.labels)
+        """What is asked, without the inputs themselves."""
+        task, part = self.task, self.part
+        return Samples(
+            task.truth(part), task.groups(part), self.checkpoint.labels, task.subsets(part)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,12 +113,12 @@ class Measured:
     ended_by: EntrainError | KeyboardInterrupt | None
 
 
-def chosen_clips(clips: Clips, count: int | None) -> Clips:
-    """So many of the clips, drawn from all alike and the same ones each time; None for all."""
-    if count is None or count >= len(clips):
-        return clips
-    order = np.random.default_rng(0).permutation(len(clips))
-    return clips.select(np.sort(order[:count]))
+def chosen(part: PartT, count: int | None) -> PartT:
+    """So many of the samples, drawn from all alike and the same ones each time; None for all."""
+    if count is None or count >= len(part):
+        return part
+    order = np.random.default_rng(0).permutation(len(part))
+    return part.select(np.sort(order[:count]).tolist())
 
 
 def measure_all(
@@ -256,21 +265,21 @@ def _measure(
         row = result_row(job.identity, candidate.model, job.firmware, samples, truth, answers)
         n = len(answers.outputs)
         predicted = classes_of(answers.outputs)
-        journal.add(place, Predictions(row, samples.truth[:n], predicted, samples.speakers[:n]))
+        subsets = {name: whole[:n] for name, whole in samples.subsets.items()}
+        groups = samples.groups and samples.groups[:n]
+        journal.add(place, Predictions(row, samples.truth[:n], predicted, groups, subsets))
         if answers.lost is not None:
             raise answers.lost
 
 
 def _reference(candidate: Candidate, progress: Progress) -> Reference:
-    import torch
-
-    from entrain.models.keyword_task import evaluate, prepare
-
-    checkpoint = candidate.checkpoint
-    with progress.stage(candidate.run, "answer on this machine", len(candidate.clips)) as step:
-        features = prepare(candidate.clips, checkpoint.statistics).numpy()
-        float_classes = evaluate(checkpoint.build_network(), torch.from_numpy(features))
-        return reference(candidate.run, candidate.model, features, float_classes, lambda: step(""))
+    task, checkpoint = candidate.task, candidate.checkpoint
+    with progress.stage(candidate.run, "answer on this machine", len(candidate.part)) as step:
+        inputs = task.inputs(candidate.part, checkpoint)
+        float_classes = task.answers(checkpoint.build_network(), inputs)
+        return reference(
+            candidate.run, candidate.model, inputs.numpy(), float_classes, lambda: step("")
+        )
 
 
 def _identity(candidate: Candidate, target: Target, toolchain: str | None) -> Result:
@@ -279,7 +288,7 @@ def _identity(candidate: Candidate, target: Target, toolchain: str | None) -> Re
 
     checkpoint = candidate.checkpoint
     attention = checkpoint.config.attention
-    oscillator = attention.coupling is not None
+    oscillator = attention.mechanism == "oscillator"
     return Result(
         run=candidate.run.name,
         task=checkpoint.task,
@@ -287,7 +296,11 @@ def _identity(candidate: Candidate, target: Target, toolchain: str | None) -> Re
         coupling=attention.coupling,
         d_osc=attention.d_osc if oscillator else None,
         p=attention.exponent if oscillator else None,
+        epsilon=attention.epsilon if oscillator else None,
+        anchors=attention.anchors if oscillator else None,
         seed=checkpoint.training.seed,
+        sample=candidate.task.sample,
+        group=candidate.task.group,
         split="test",
         data=candidate.data,
         board=target.board.name,

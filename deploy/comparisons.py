@@ -5,8 +5,8 @@ Everything is compared with a baseline mechanism, run by run on the same board, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -21,25 +21,27 @@ BASELINE = "softmax"
 
 @dataclass(frozen=True)
 class Predictions:
-    """What a row's device answered on each clip.
+    """What a row's device answered on each sample.
 
     Args:
         row: the row they belong to.
         truth: [N] true classes.
         predicted: [N] classes the device chose.
-        speakers: [N] who speaks.
+        groups: [N] which group each is of, such as who speaks; None where each stands for itself.
+        subsets: bool [N] by name, for samples that are reported on their own too.
     """
 
     row: Result
     truth: NDArray[np.int64]
     predicted: NDArray[np.int64]
-    speakers: tuple[str, ...]
+    groups: tuple[str, ...] | None
+    subsets: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
 
 
 def compare(predictions: Sequence[Predictions], baseline: str = BASELINE) -> tuple[Comparison, ...]:
     """Every comparison there is to make among these rows.
 
-    Rows that are incomplete are left out: they ran on fewer clips.
+    Rows that are incomplete are left out: they ran on fewer samples.
     """
     whole = [item for item in predictions if item.row.complete]
     rows = [item.row for item in whole]
@@ -51,52 +53,91 @@ def compare(predictions: Sequence[Predictions], baseline: str = BASELINE) -> tup
 
 
 def seed_summaries(rows: Sequence[Result], baseline: str = BASELINE) -> list[SeedSummary]:
-    """Device accuracy over seeds: of every mechanism, and less the baseline's seed by seed."""
+    """Device accuracy over seeds: of every mechanism, and less the baseline's seed by seed.
+
+    Then the same of every subset, the metric called after it: ``hard accuracy``.
+    """
+    names = dict.fromkeys(name for row in rows for name in row.subsets or ())
+    found = _metric_summaries(rows, baseline, "accuracy", _accuracy)
+    for name in names:
+        found += _metric_summaries(rows, baseline, f"{name} accuracy", _of_subset(name))
+    return found
+
+
+Metric = Callable[[Result], float | None]
+
+
+def _accuracy(row: Result) -> float | None:
+    return row.accuracy.device if row.accuracy else None
+
+
+def _of_subset(name: str) -> Metric:
+    return lambda row: row.subsets[name].device if row.subsets and name in row.subsets else None
+
+
+def _metric_summaries(
+    rows: Sequence[Result], baseline: str, metric: str, of: Metric
+) -> list[SeedSummary]:
     groups: dict[tuple[str, str, str], dict[int, float]] = {}
     for row in rows:
-        if row.accuracy is not None and row.accuracy.device is not None and row.seed is not None:
-            key = (row.task, row.board, row.mechanism)
-            groups.setdefault(key, {})[row.seed] = row.accuracy.device
+        value = of(row)
+        if value is not None and row.seed is not None:
+            groups.setdefault((row.task, row.board, row.mechanism), {})[row.seed] = value
     summaries = []
     for (task, board, mechanism), by_seed in groups.items():
-        accuracies = list(by_seed.values())
-        summaries.append(_summary(task, board, mechanism, None, "accuracy", accuracies))
+        values = list(by_seed.values())
+        summaries.append(_summary(task, board, mechanism, None, metric, values))
         other = groups.get((task, board, baseline), {})
         shared = [by_seed[seed] - other[seed] for seed in by_seed if seed in other]
         if mechanism != baseline and shared:
-            metric = "accuracy difference"
-            summaries.append(_summary(task, board, mechanism, baseline, metric, shared))
+            difference = f"{metric} difference"
+            summaries.append(_summary(task, board, mechanism, baseline, difference, shared))
     return summaries
 
 
 def paired_tests(predictions: Sequence[Predictions], baseline: str = BASELINE) -> list[PairedTest]:
-    """Every run against the baseline of its seed, on the same clips, resampled by speaker."""
+    """Every run against the baseline of its seed on the same samples, and on every subset."""
     by_row = {id(item.row): item for item in predictions}
     tests = []
     for row, base in _pairs([item.row for item in predictions], baseline):
         one, other = by_row[id(row)], by_row[id(base)]
-        if not np.array_equal(one.truth, other.truth) or one.speakers != other.speakers:
-            continue  # not the same clips: nothing is paired
-        found = paired_difference(
-            one.predicted == one.truth, other.predicted == other.truth, one.speakers
-        )
-        tests.append(
-            PairedTest(
-                task=row.task,
-                board=row.board,
-                run=row.run,
-                baseline=base.run,
-                mechanism=row.mechanism,
-                baseline_mechanism=base.mechanism,
-                difference=found.difference,
-                ci95=found.interval,
-                p_value=found.p_value,
-                method="permutation of whole speakers; interval by resampling speakers",
-                n=found.n,
-                n_speakers=found.n_speakers,
-            )
-        )
+        if not np.array_equal(one.truth, other.truth) or one.groups != other.groups:
+            continue  # not the same samples: nothing is paired
+        tests.append(_paired(one, other, None, np.ones(len(one.truth), np.bool_)))
+        tests += [
+            _paired(one, other, name, chosen)
+            for name, chosen in one.subsets.items()
+            if chosen.any()
+        ]
     return tests
+
+
+def _paired(
+    one: Predictions, other: Predictions, subset: str | None, chosen: NDArray[np.bool_]
+) -> PairedTest:
+    groups = None
+    if one.groups is not None:
+        groups = [group for group, wanted in zip(one.groups, chosen, strict=True) if wanted]
+    found = paired_difference(
+        (one.predicted == one.truth)[chosen], (other.predicted == other.truth)[chosen], groups
+    )
+    row, base = one.row, other.row
+    resampled = f"{row.sample if groups is None else f'whole {row.group}'}s"
+    return PairedTest(
+        task=row.task,
+        board=row.board,
+        run=row.run,
+        baseline=base.run,
+        mechanism=row.mechanism,
+        baseline_mechanism=base.mechanism,
+        subset=subset,
+        difference=found.difference,
+        ci95=found.interval,
+        p_value=found.p_value,
+        method=f"permutation of {resampled}; interval by resampling {resampled}",
+        n=found.n,
+        n_groups=found.n_groups,
+    )
 
 
 def ratios(rows: Sequence[Result], baseline: str = BASELINE) -> list[Ratio]:

@@ -44,7 +44,7 @@ def export_onnx(network: nn.Module, example: Tensor, path: Path) -> None:
         )
 
 
-def write_golden_onnx(onnx: Path, features: NDArray[np.float32], path: Path) -> None:
+def write_golden_onnx(onnx: Path, features: NDArray[Any], path: Path) -> None:
     """Write the values at every quantization boundary, from onnxruntime, for some inputs.
 
     Args:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,15 +21,15 @@ from entrain.deploy.lowering.importer import import_onnx
 from entrain.deploy.lowering.interpreter import interpret
 from entrain.deploy.meters.modelled import CostModel
 from entrain.deploy.onnx_session import OnnxSession
-from entrain.deploy.results import Accuracy, Layer, Result
+from entrain.deploy.results import Accuracy, Layer, Result, Subset
 from entrain.deploy.runs import Run
 from entrain.deploy.statistics import accuracy_interval, balanced_accuracy, confusion_matrix
 
 Classes = NDArray[np.int64]
-Integers = NDArray[np.int8]
+Integers = NDArray[Any]  # 8 bits wide
 
-# Instructions depend a little on the clip: the median of this many stands for all.
-COUNTED_CLIPS = 5
+# Instructions depend a little on the input: the median of this many stands for all.
+COUNTED_INPUTS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,13 +38,15 @@ class Samples:
 
     Args:
         truth: true classes [N].
-        speakers: who speaks each clip.
+        groups: which group each is of, such as who speaks; None where each stands for itself.
         labels: the classes' names.
+        subsets: bool [N] by name, for samples that are reported on their own too.
     """
 
     truth: Classes
-    speakers: tuple[str, ...]
+    groups: tuple[str, ...] | None
     labels: tuple[str, ...]
+    subsets: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.truth)
@@ -73,7 +76,7 @@ class Answers:
 
     Args:
         outputs: integers [n, classes] of the first n inputs.
-        counts: instructions of the clip with the median total, if the device counts them.
+        counts: instructions of the input with the median total, if the device counts them.
         lost: how the device was lost, if it was.
     """
 
@@ -85,18 +88,18 @@ class Answers:
 def reference(
     run: Run,
     model: LoweredModel,
-    features: NDArray[np.float32],
+    features: NDArray[Any],
     float_classes: Classes | None,
-    on_clip: Callable[[], None],
+    on_sample: Callable[[], None],
 ) -> Reference:
     """Compute every sample on this machine in three ways: C, numpy integers, onnxruntime.
 
     Args:
         run: the run's folder, with model.onnx and the lowered model.
         model: the lowered model.
-        features: normalised features [N, ...] of the samples.
+        features: what the network reads [N, ...]: reals, or integers as they are.
         float_classes: what the trained network answers, if there is one.
-        on_clip: called after each sample.
+        on_sample: called after each sample.
 
     Raises:
         Mismatch: the C differs from the integers of the numpy interpreter.
@@ -111,13 +114,13 @@ def reference(
         integers = host.run(one).reshape(-1)
         if not np.array_equal(integers, interpret(graph, one)[graph.output.name].reshape(-1)):
             raise Mismatch(
-                f"clip {index}: the C on this machine and the numpy interpreter differ",
+                f"input {index}: the C on this machine and the numpy interpreter differ",
                 where=str(run.lowered),
                 remedy="lower the model again; if that repeats, please report it with the model",
             )
         outputs.append(integers)
         classes.append(int(session.predict(real[None])[0]))
-        on_clip()
+        on_sample()
     return Reference(inputs, np.stack(outputs), np.asarray(classes, np.int64), float_classes)
 
 
@@ -155,7 +158,7 @@ def ask_device(
     client: Client,
     inputs: Integers,
     classes: int,
-    on_clip: Callable[[], None],
+    on_sample: Callable[[], None],
     is_stopped: Callable[[], bool],
 ) -> Answers:
     """Let the device classify every input; what it answered before it was lost is kept.
@@ -164,7 +167,7 @@ def ask_device(
         client: the device.
         inputs: the model's integer inputs [N, ...].
         classes: how many outputs it has.
-        on_clip: called after each answer.
+        on_sample: called after each answer.
         is_stopped: asked before each input whether to leave it at that.
     """
     outputs = np.zeros((len(inputs), classes), np.int8)
@@ -179,12 +182,12 @@ def ask_device(
                     f"the device answers with {len(raw)} outputs, and the model has {classes}",
                     remedy="bytes were lost on the line: check it, then measure again",
                 )
-            if client.counts_instructions and len(counted) < COUNTED_CLIPS:
+            if client.counts_instructions and len(counted) < COUNTED_INPUTS:
                 counted.append(client.counts())
         except DeviceError as error:
             return Answers(outputs[:index], _median(counted), error)
         outputs[index] = np.frombuffer(raw, np.int8)
-        on_clip()
+        on_sample()
     return Answers(outputs, _median(counted), None)
 
 
@@ -243,7 +246,7 @@ def _correctness(samples: Samples, truth: Reference, answers: Answers) -> dict[s
     n = len(answers.outputs)
     if n == 0:
         return {"accuracy": Accuracy(n=0)}
-    wanted, speakers = samples.truth[:n], samples.speakers[:n]
+    wanted, groups = samples.truth[:n], samples.groups and samples.groups[:n]
     device, host = classes_of(answers.outputs), classes_of(truth.outputs[:n])
     confusion = confusion_matrix(wanted, device, len(samples.labels))
     floats = truth.float_classes
@@ -254,12 +257,34 @@ def _correctness(samples: Samples, truth: Reference, answers: Answers) -> dict[s
             device=_share(device == wanted),
             balanced=balanced_accuracy(confusion),
             n=n,
-            ci95=accuracy_interval(device == wanted, speakers),
+            ci95=accuracy_interval(device == wanted, groups),
         ),
+        "subsets": _subsets(samples, device == wanted, None if floats is None else floats[:n]),
         "confusion": tuple(tuple(int(count) for count in row) for row in confusion),
         "mismatches": int((answers.outputs != truth.outputs[:n]).any(axis=1).sum()),
         "onnxruntime_agreement": _share(host == truth.onnx_classes[:n]),
     }
+
+
+def _subsets(
+    samples: Samples, right: NDArray[np.bool_], floats: Classes | None
+) -> dict[str, Subset] | None:
+    """Accuracy on each subset, as far as the device answered; None where the task has none."""
+    n = len(right)
+    found = {}
+    for name, whole in samples.subsets.items():
+        chosen = whole[:n]
+        count = int(chosen.sum())
+        found[name] = Subset(n=count)
+        if count:
+            groups = samples.groups and tuple(np.asarray(samples.groups[:n])[chosen].tolist())
+            found[name] = Subset(
+                n=count,
+                device=_share(right[chosen]),
+                float=None if floats is None else _share((floats == samples.truth[:n])[chosen]),
+                ci95=accuracy_interval(right[chosen], groups),
+            )
+    return found or None
 
 
 def _layers(

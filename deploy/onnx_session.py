@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from entrain.deploy.errors import ModelError
 
-Reals = NDArray[np.float32]
+Inputs = NDArray[Any]  # float32, or int64
 
 
 class OnnxSession:
@@ -48,12 +48,12 @@ class OnnxSession:
         self._input = self._session.get_inputs()[0].name
         self.outputs: tuple[str, ...] = tuple(o.name for o in self._session.get_outputs())
 
-    def run(self, features: Reals) -> dict[str, NDArray[Any]]:
+    def run(self, features: Inputs) -> dict[str, NDArray[Any]]:
         """Every output for one input [1, ...], by name."""
         results: Sequence[Any] = self._session.run(None, {self._input: features})
         return dict(zip(self.outputs, results, strict=True))
 
-    def predict(self, features: Reals) -> NDArray[np.int64]:
+    def predict(self, features: Inputs) -> NDArray[np.int64]:
         """The index of the largest first output for each of [N, ...]."""
         first = self.outputs[0]
         classes = [int(self.run(one[None])[first].argmax()) for one in features]

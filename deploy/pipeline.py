@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,21 +21,22 @@ from entrain.deploy.build import Firmware, build_firmware
 from entrain.deploy.errors import CheckpointError, ModelError, UsageError, concerning
 from entrain.deploy.files import writing_whole
 from entrain.deploy.lowering.artifact import FILE
-from entrain.deploy.recipe import TASK, read_recipe, settings_of
+from entrain.deploy.recipe import read_recipe, settings_of, task_of
 from entrain.deploy.runs import Run
+from entrain.deploy.tasks import TASKS
 
 if TYPE_CHECKING:
+    from entrain.deploy.tasks.contract import DataSet
     from entrain.models.checkpoint import Checkpoint
-    from entrain.models.data import KeywordData
     from entrain.models.training import EpochReport
 
-GOLDEN_CLIPS = 8
+GOLDEN_INPUTS = 8
 IMPORTED = "onnx"  # the task of a run that holds somebody else's ONNX file
-# What the firmware announces as its model: as MLPerf Tiny's runner calls it, where that knows it.
-PROFILES = {TASK: "kws01", IMPORTED: IMPORTED}
+# What the firmware announces as its model, by the run's task.
+PROFILES = {**{name: task.profile for name, task in TASKS.items()}, IMPORTED: IMPORTED}
 
 Step = Callable[[str], None]
-LoadData = Callable[[], "KeywordData"]
+LoadData = Callable[[], "DataSet[Any]"]
 
 
 class Progress(Protocol):
@@ -55,7 +56,7 @@ class Progress(Protocol):
 
 
 def train(run: Run, load: LoadData, progress: Progress) -> None:
-    """model.pt from the clips and the run's recipe.
+    """model.pt from the data and the run's recipe.
 
     Interrupted, it keeps the best weights so far, unless model.pt already had more epochs.
 
@@ -64,20 +65,14 @@ def train(run: Run, load: LoadData, progress: Progress) -> None:
         TrainingDiverged: the loss is no longer a number.
         KeyboardInterrupt: interrupted.
     """
-    from entrain.models.attention import AttentionConfig
-    from entrain.models.checkpoint import Checkpoint, save_checkpoint
-    from entrain.models.keyword_task import train_keyword
-    from entrain.models.networks.keyword import KeywordConfig
-    from entrain.models.training import TrainingConfig
+    from entrain.models.checkpoint import save_checkpoint
 
-    recipe, data = read_recipe(run), load()
-    network = KeywordConfig(AttentionConfig.parse(recipe.attention), classes=len(data.labels))
-    training = TrainingConfig(epochs=recipe.epochs, seed=recipe.seed)
+    task, recipe, data = task_of(run), read_recipe(run), load()
     with progress.stage(run, "train", recipe.epochs) as step:
-        trained = train_keyword(data, network, training, lambda report: step(_remark(report)))
-        if not trained.interrupted or len(trained.history) > _epochs_trained(run):
+        trained = task.train(recipe, data, lambda report: step(_remark(report)))
+        if not trained.interrupted or trained.checkpoint.epochs > _epochs_trained(run):
             with writing_whole(run.checkpoint) as temporary:
-                save_checkpoint(temporary, Checkpoint.of(trained))
+                save_checkpoint(temporary, trained.checkpoint)
         if trained.interrupted:
             raise KeyboardInterrupt
 
@@ -89,16 +84,17 @@ def quantize(run: Run, load: LoadData, progress: Progress) -> None:
     would be compared unfairly, and nobody would see it.
 
     Raises:
-        CheckpointError: no usable checkpoint, or one of another network or of other words.
+        CheckpointError: no usable checkpoint, or one of another network or of other classes.
+        UsageError: the device cannot compute something in the network.
         KeyboardInterrupt: interrupted.
     """
-    from entrain.deploy.quantize import QuantizationConfig, quantize_keyword, save_quantized
+    from entrain.deploy.quantize import QuantizationConfig, quantize_network, save_quantized
 
     recipe, checkpoint, data = read_recipe(run), trained_network(run), load()
     config = QuantizationConfig(epochs=recipe.quantization_epochs, seed=recipe.seed)
-    check_words(run, checkpoint, data)
+    check_labels(run, checkpoint, data)
     with progress.stage(run, "quantize", config.epochs) as step:
-        quantized = quantize_keyword(checkpoint, data, config, lambda report: step(_remark(report)))
+        quantized = quantize_network(checkpoint, data, config, lambda report: step(_remark(report)))
         if quantized.interrupted:
             raise KeyboardInterrupt
         save_quantized(run.quantized_checkpoint, quantized.network)
@@ -112,15 +108,14 @@ def export(run: Run, load: LoadData, progress: Progress) -> None:
     """
     from entrain.deploy.export import export_onnx, write_golden_onnx
     from entrain.deploy.quantize import load_quantized
-    from entrain.models.keyword_task import prepare
 
     checkpoint, data = trained_network(run), load()
     with progress.stage(run, "export", 1) as step:
         network = load_quantized(run.quantized_checkpoint, checkpoint)
-        clips = data.validation.select(range(min(GOLDEN_CLIPS, len(data.validation))))
-        features = prepare(clips, checkpoint.statistics)
-        export_onnx(network, features[:1], run.onnx)
-        write_golden_onnx(run.onnx, features.numpy(), run.golden_onnx)
+        golden = data.validation.select(range(min(GOLDEN_INPUTS, len(data.validation))))
+        inputs = task_of(run).inputs(golden, checkpoint)
+        export_onnx(network, inputs[:1], run.onnx)
+        write_golden_onnx(run.onnx, inputs.numpy(), run.golden_onnx)
         step("")
 
 
@@ -181,19 +176,17 @@ class Stage:
 
 LOWER = Stage(lower, lambda run: (run.lowered / FILE,), lambda run: run.onnx)
 # The stages of each task's runs, in order.
-STAGES: dict[str, dict[str, Stage]] = {
-    TASK: {
-        "train": Stage(train, lambda run: (run.checkpoint,)),
-        "quantize": Stage(
-            quantize, lambda run: (run.quantized_checkpoint,), lambda run: run.checkpoint
-        ),
-        "export": Stage(
-            export, lambda run: (run.onnx, run.golden_onnx), lambda run: run.quantized_checkpoint
-        ),
-        "lower": LOWER,
-    },
-    IMPORTED: {"lower": LOWER},
+TRAINED: dict[str, Stage] = {
+    "train": Stage(train, lambda run: (run.checkpoint,)),
+    "quantize": Stage(
+        quantize, lambda run: (run.quantized_checkpoint,), lambda run: run.checkpoint
+    ),
+    "export": Stage(
+        export, lambda run: (run.onnx, run.golden_onnx), lambda run: run.quantized_checkpoint
+    ),
+    "lower": LOWER,
 }
+STAGES = {**dict.fromkeys(TASKS, TRAINED), IMPORTED: {"lower": LOWER}}
 
 
 def complete(run: Run, load: LoadData, progress: Progress) -> None:
@@ -243,6 +236,12 @@ def trained_network(run: Run) -> Checkpoint:
     wanted = read_recipe(run).attention
     checkpoint = load_checkpoint(run.checkpoint)
     found = checkpoint.config.attention.slug
+    if checkpoint.task != run.task:
+        raise CheckpointError(
+            f"the checkpoint is of the task {checkpoint.task}; the run's is {run.task}",
+            where=str(run.checkpoint),
+            remedy=f"put the run's own checkpoint back, or remove {run.checkpoint} to train anew",
+        )
     if found != wanted:
         raise CheckpointError(
             f"the checkpoint is of a network with {found} attention; the run's is {wanted}",
@@ -252,8 +251,8 @@ def trained_network(run: Run) -> Checkpoint:
     return checkpoint
 
 
-def check_words(run: Run, checkpoint: Checkpoint, data: KeywordData) -> None:
-    """Hold a network to the words of the data.
+def check_labels(run: Run, checkpoint: Checkpoint, data: DataSet[Any]) -> None:
+    """Hold a network to the classes of the data.
 
     Raises:
         CheckpointError: it knows others.
@@ -286,13 +285,13 @@ def _epochs_trained(run: Run) -> int:
         return 0
 
 
-def _golden_features(run: Run) -> NDArray[np.float32] | None:
+def _golden_features(run: Run) -> NDArray[Any] | None:
     """The features that the golden values belong to; None where the model came without any."""
     if not run.golden_onnx.is_file():
         return None
     try:
         with np.load(run.golden_onnx, allow_pickle=False) as golden:
-            features: NDArray[np.float32] = golden["features"]
+            features: NDArray[Any] = golden["features"]
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
         raise ModelError(
             f"the golden values cannot be read ({error})",

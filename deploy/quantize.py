@@ -5,25 +5,25 @@ from __future__ import annotations
 import io
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from pickle import UnpicklingError
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from entrain.deploy.errors import CheckpointError
 from entrain.deploy.files import write_whole
-from entrain.deploy.quantization.keyword import QuantizedKeyword, new_quantized_keyword
+from entrain.deploy.tasks import TASKS
+from entrain.deploy.tasks.contract import DataSet
 from entrain.models.checkpoint import Checkpoint
-from entrain.models.data import KeywordData
-from entrain.models.keyword_task import accuracy, augmented_batches, evaluate, prepare
 from entrain.models.training import EpochReport, TrainingConfig, fit, reproducible
 
 # what reading a file that is no state of this network raises
 _DAMAGED = (OSError, EOFError, RuntimeError, TypeError, ValueError, KeyError, UnpicklingError)
 
-CALIBRATION_CLIPS = 1024
+CALIBRATION_INPUTS = 1024
 CALIBRATION_BATCH = 128
 
 
@@ -41,9 +41,10 @@ class QuantizationConfig:
     peak_rate: float = 5e-5
     seed: int = 0
 
-    def training(self) -> TrainingConfig:
-        """The fine-tuning's schedule."""
-        return TrainingConfig(
+    def training(self, trained: TrainingConfig) -> TrainingConfig:
+        """The fine-tuning's schedule; loss and batches are those of the training before it."""
+        return replace(
+            trained,
             epochs=self.epochs,
             warmup_epochs=1,
             peak_rate=self.peak_rate,
@@ -56,28 +57,56 @@ class QuantizationConfig:
 class Quantized:
     """A quantized network, with the validation accuracy of the weights that were kept."""
 
-    network: QuantizedKeyword
+    network: nn.Module
     validation_accuracy: float
     interrupted: bool
 
 
-def quantize_keyword(
+def quantize_network(
     checkpoint: Checkpoint,
-    data: KeywordData,
+    data: DataSet[Any],
     config: QuantizationConfig,
     on_epoch: Callable[[EpochReport], None],
 ) -> Quantized:
-    """The quantized form of a trained keyword network.
+    """The quantized form of a trained network.
 
     Args:
         checkpoint: the trained network.
-        data: its training clips calibrate and fine-tune, its validation clips judge.
+        data: its training part calibrates and fine-tunes, its validation part judges.
         config: how.
         on_epoch: called after every epoch of fine-tuning.
 
     Raises:
-        CheckpointError: the network knows other words than the data has.
+        CheckpointError: the network tells other classes apart than the data has.
+        UsageError: the device cannot compute something in the network.
         TrainingDiverged: the loss is no longer a number.
+    """
+    check_labels(checkpoint, data)
+    task = TASKS[checkpoint.task]
+    known, validation = (task.inputs(part, checkpoint) for part in (data.train, data.validation))
+    truth = task.truth(data.validation)
+
+    def judge(network: nn.Module) -> float:
+        return float((task.answers(network, validation) == truth).mean())
+
+    with reproducible(config.seed):
+        network = task.quantized(checkpoint)
+        order = torch.randperm(len(known))[:CALIBRATION_INPUTS]
+        calibrate(network, known[order])
+    if config.epochs == 0:
+        return Quantized(network, judge(network), interrupted=False)
+    training = config.training(checkpoint.training)
+    batches = task.batches(data, checkpoint, training)
+    result = fit(network, batches, judge, training, on_epoch)
+    kept = [report.validation for report in result.history]
+    return Quantized(network, max(kept) if result.interrupted else kept[-1], result.interrupted)
+
+
+def check_labels(checkpoint: Checkpoint, data: DataSet[Any]) -> None:
+    """Hold a network to the classes of the data.
+
+    Raises:
+        CheckpointError: it knows others.
     """
     if checkpoint.labels != data.labels:
         raise CheckpointError(
@@ -85,39 +114,22 @@ def quantize_keyword(
             f"{', '.join(data.labels)}",
             remedy="quantize with the data that the network was trained on (--data-dir)",
         )
-    clean = prepare(data.train, checkpoint.statistics)
-    validation = prepare(data.validation, checkpoint.statistics)
-
-    def judge(network: nn.Module) -> float:
-        return accuracy(evaluate(network, validation), data.validation.targets)
-
-    with reproducible(config.seed):
-        network = new_quantized_keyword(checkpoint.build_network())
-        order = torch.randperm(len(clean))[:CALIBRATION_CLIPS]
-        calibrate(network, clean[order])
-    if config.epochs == 0:
-        return Quantized(network, judge(network), interrupted=False)
-    training = config.training()
-    batches = augmented_batches(data, checkpoint.statistics, training)
-    result = fit(network, batches, judge, training, on_epoch)
-    kept = [report.validation for report in result.history]
-    return Quantized(network, max(kept) if result.interrupted else kept[-1], result.interrupted)
 
 
-def calibrate(network: nn.Module, features: Tensor) -> None:
-    """Let every quantizer see features [N, ...] and set its step."""
+def calibrate(network: nn.Module, inputs: Tensor) -> None:
+    """Let every quantizer see inputs [N, ...] and set its step."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of optional packages that are not there
         from brevitas.graph.calibrate import calibration_mode
 
     network.eval()
     with torch.no_grad(), calibration_mode(network):
-        for batch in torch.split(features, CALIBRATION_BATCH):
+        for batch in torch.split(inputs, CALIBRATION_BATCH):
             network(batch)
     network.eval()
 
 
-def save_quantized(path: Path, network: QuantizedKeyword) -> None:
+def save_quantized(path: Path, network: nn.Module) -> None:
     """Write the quantized network's state, whole.
 
     Raises:
@@ -129,13 +141,14 @@ def save_quantized(path: Path, network: QuantizedKeyword) -> None:
     write_whole(path, archive.getvalue())
 
 
-def load_quantized(path: Path, checkpoint: Checkpoint) -> QuantizedKeyword:
+def load_quantized(path: Path, checkpoint: Checkpoint) -> nn.Module:
     """The quantized network of a trained one.
 
     Raises:
         CheckpointError: the file is missing, damaged, or of another network.
+        UsageError: the device cannot compute something in the network.
     """
-    network = new_quantized_keyword(checkpoint.build_network())
+    network = TASKS[checkpoint.task].quantized(checkpoint)
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
         with warnings.catch_warnings():

@@ -18,6 +18,8 @@ from entrain.deploy.files import write_whole
 
 SCHEMA_VERSION: Literal[1] = 1
 
+USUAL_EPSILON = 1 / 64
+
 Kind = Literal["measured", "counted", "modelled"]
 Fraction = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=0)]
@@ -60,7 +62,7 @@ class Figure(_Record):
 
 
 class Accuracy(_Record):
-    """Fractions of ``n`` clips classified rightly.
+    """Fractions of ``n`` samples classified rightly.
 
     ``float32`` (written ``float``) by the trained network, ``int8_host`` by its integer twin on
     this machine, ``device`` on the board. ``balanced`` is the mean recall over the classes on the
@@ -72,6 +74,15 @@ class Accuracy(_Record):
     device: Fraction | None = None
     balanced: Fraction | None = None
     n: Count
+    ci95: Interval | None = None
+
+
+class Subset(_Record):
+    """Accuracy on ``n`` of the samples: of the trained network (``float``), and on the board."""
+
+    n: Count
+    device: Fraction | None = None
+    float32: Fraction | None = Field(default=None, alias="float")
     ci95: Interval | None = None
 
 
@@ -91,8 +102,10 @@ class Result(_Record):
 
     ``instructions`` are always counted exactly, for one inference, as are those of ``layers``;
     ``mismatches`` counts inputs of which any output byte differs from the host's. ``confusion`` has
-    a row a true class and a column a predicted one, in the order of ``labels``. ``complete`` is
-    false where the device was lost before all the clips were through.
+    a row a true class and a column a predicted one, in the order of ``labels``. ``subsets`` has the
+    samples that are reported on their own too. ``complete`` is false where the device was lost
+    before all the samples were through. ``sample`` is what one input is called, and ``group`` what
+    several may share that makes them alike; null where each stands for itself.
     """
 
     run: str
@@ -101,7 +114,11 @@ class Result(_Record):
     coupling: str | None = None
     d_osc: int | None = None
     p: float | None = None
+    epsilon: float | None = None
+    anchors: str | None = None
     seed: int | None = None
+    sample: str = "clip"
+    group: str | None = "speaker"
     split: str | None = None
     data: str | None = None
     board: str
@@ -114,6 +131,7 @@ class Result(_Record):
     accuracy: Accuracy | None = None
     labels: tuple[str, ...] | None = None
     confusion: tuple[tuple[Count, ...], ...] | None = None
+    subsets: dict[str, Subset] | None = None
     mismatches: Count | None = None
     onnxruntime_agreement: Fraction | None = None
     instructions: Count | None = None
@@ -133,11 +151,13 @@ class Result(_Record):
     def mechanism(self) -> str:
         """The attention mechanism in words: ``softmax``, ``oscillator relu``, ...
 
-        A width other than 2 and an exponent other than 1 are named: ``oscillator relu d=4``.
+        Settings other than the usual ones are named: ``oscillator relu d=4``.
         """
         words = [self.attention, self.coupling]
         words.append(f"d={self.d_osc}" if self.d_osc not in (None, 2) else None)
         words.append(f"p={self.p:g}" if self.p not in (None, 1) else None)
+        words.append(f"eps={self.epsilon:g}" if self.epsilon not in (None, USUAL_EPSILON) else None)
+        words.append(self.anchors if self.anchors != "learned" else None)
         return " ".join(word for word in words if word)
 
     @model_validator(mode="after")
@@ -171,7 +191,11 @@ class SeedSummary(_Record):
 
 
 class PairedTest(_Record):
-    """Two runs' predictions on the same clips: accuracy of ``run`` less that of ``baseline``."""
+    """Two runs' predictions on the same samples: accuracy of ``run`` less that of ``baseline``.
+
+    ``subset`` names those samples where they are not all. ``n_groups`` is null where samples stand
+    for themselves.
+    """
 
     type: Literal["paired"] = "paired"
     task: str
@@ -180,12 +204,13 @@ class PairedTest(_Record):
     baseline: str
     mechanism: str
     baseline_mechanism: str
+    subset: str | None = None
     difference: float
     ci95: Interval
     p_value: Fraction
     method: str
     n: Count
-    n_speakers: Count | None = None
+    n_groups: Count | None = None
 
 
 class Ratio(_Record):

@@ -148,9 +148,9 @@ def all_runs(root: Path) -> list[Run]:
     return sorted((Run(folder) for folder in folders), key=_last_written, reverse=True)
 
 
-def newest_run(root: Path, task: str) -> Run | None:
-    """The run of that task whose model was trained (or brought) last; None if there is none."""
-    trained = [run for run in all_runs(root) if _has_model(run) and run.task == task]
+def newest_run(root: Path, *tasks: str) -> Run | None:
+    """The run of such a task whose model was trained (or brought) last; None if there is none."""
+    trained = [run for run in all_runs(root) if _has_model(run) and run.task in tasks]
     return max(trained, key=_model_written, default=None)
 
 

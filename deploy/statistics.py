@@ -1,7 +1,8 @@
-"""Intervals and paired tests for accuracies measured on clips of many speakers.
+"""Intervals and paired tests for accuracies measured on samples that may hang together.
 
-Clips of one speaker hang together, so what is resampled is the speaker, not the clip. Everything
-random is seeded: the same predictions give the same interval.
+Clips of one speaker do, so what is resampled is the group, such as a speaker, not the sample;
+samples without groups stand for themselves. Everything random is seeded: the same predictions give
+the same interval.
 """
 
 from __future__ import annotations
@@ -37,16 +38,17 @@ class Mean:
 
 @dataclass(frozen=True)
 class PairedDifference:
-    """Accuracy less the baseline's on the same clips, its interval, and the test of no difference.
+    """Accuracy less the baseline's on the same samples, its interval, and a test of no difference.
 
-    ``p_value`` is two-sided, from flipping whole speakers between the two.
+    ``p_value`` is two-sided, from flipping whole groups between the two. ``n_groups`` is None
+    where samples stand for themselves.
     """
 
     difference: float
     interval: Interval
     p_value: float
     n: int
-    n_speakers: int
+    n_groups: int | None
 
 
 def wilson_interval(successes: int, n: int, confidence: float = 0.95) -> Interval:
@@ -69,26 +71,26 @@ def wilson_interval(successes: int, n: int, confidence: float = 0.95) -> Interva
 
 
 def accuracy_interval(
-    correct: Booleans, speakers: Sequence[str], *, seed: int = 0, confidence: float = 0.95
+    correct: Booleans, groups: Sequence[str] | None, *, seed: int = 0, confidence: float = 0.95
 ) -> Interval:
-    """Percentile interval of the accuracy, by resampling speakers.
+    """Percentile interval of the accuracy, by resampling groups.
 
-    Where resampling says nothing (one speaker, or every clip alike) it is Wilson's interval.
+    Where that says nothing (no groups, one group, or every sample alike) it is Wilson's interval.
 
     Args:
-        correct: [N], whether each clip was classified rightly.
-        speakers: [N], who speaks in it.
+        correct: [N], whether each sample was classified rightly.
+        groups: [N], the group of each, such as who speaks; None where each stands for itself.
         seed: of the resampling.
         confidence: of the interval.
 
     Raises:
-        ValueError: no clips, or not as many speakers as clips.
+        ValueError: no samples, or not as many groups as samples.
     """
-    hits, clips = _by_speaker(correct.astype(np.int64), speakers)
-    total, n = int(hits.sum()), int(clips.sum())
-    if len(clips) < 2 or total in (0, n):
+    hits, sizes = _by_group(correct.astype(np.int64), groups)
+    total, n = int(hits.sum()), int(sizes.sum())
+    if groups is None or len(sizes) < 2 or total in (0, n):
         return wilson_interval(total, n, confidence)
-    return _resampled_interval(hits, clips, seed, confidence)
+    return _resampled_interval(hits, sizes, seed, confidence)
 
 
 def confusion_matrix(truth: Integers, predicted: Integers, classes: int) -> Integers:
@@ -107,22 +109,22 @@ def confusion_matrix(truth: Integers, predicted: Integers, classes: int) -> Inte
 
 
 def balanced_accuracy(confusion: Integers) -> float:
-    """The mean recall over the classes that have clips.
+    """The mean recall over the classes that have samples.
 
     Raises:
         ValueError: no class has any.
     """
-    clips = confusion.sum(axis=1)
-    present = clips > 0
+    sizes = confusion.sum(axis=1)
+    present = sizes > 0
     if not present.any():
-        raise ValueError("no clips")
-    return float(np.mean(np.diagonal(confusion)[present] / clips[present]))
+        raise ValueError("no samples")
+    return float(np.mean(np.diagonal(confusion)[present] / sizes[present]))
 
 
 def mcnemar(correct: Booleans, baseline: Booleans) -> float:
     """Two-sided exact p of McNemar's test (1947) that two classifiers err equally often.
 
-    It takes clips as independent; where speakers repeat, :func:`paired_difference` is right.
+    It takes samples as independent; where groups repeat, :func:`paired_difference` is right.
     """
     better = int(np.sum(correct & ~baseline))
     worse = int(np.sum(baseline & ~correct))
@@ -132,31 +134,32 @@ def mcnemar(correct: Booleans, baseline: Booleans) -> float:
 
 
 def paired_difference(
-    correct: Booleans, baseline: Booleans, speakers: Sequence[str], *, seed: int = 0
+    correct: Booleans, baseline: Booleans, groups: Sequence[str] | None, *, seed: int = 0
 ) -> PairedDifference:
-    """Compare two classifiers on the same clips, speaker by speaker.
+    """Compare two classifiers on the same samples, group by group.
 
-    The interval resamples speakers; the p-value comes from a permutation test in which every
-    speaker's clips change sides together, exact up to the number of permutations drawn.
+    The interval resamples groups; the p-value comes from a permutation test in which every
+    group's samples change sides together, exact up to the number of permutations drawn.
 
     Args:
         correct: [N], whether the one was right.
         baseline: [N], whether the other was.
-        speakers: [N], who speaks.
+        groups: [N], such as who speaks; None where each sample stands for itself.
         seed: of resampling and permutations.
 
     Raises:
-        ValueError: no clips, or the lengths differ.
+        ValueError: no samples, or the lengths differ.
     """
     if correct.shape != baseline.shape:
-        raise ValueError(f"{correct.shape} and {baseline.shape} clips")
-    gains, clips = _by_speaker(correct.astype(np.int64) - baseline.astype(np.int64), speakers)
-    difference = int(gains.sum()) / int(clips.sum())
+        raise ValueError(f"{correct.shape} and {baseline.shape} samples")
+    gains, sizes = _by_group(correct.astype(np.int64) - baseline.astype(np.int64), groups)
+    difference = int(gains.sum()) / int(sizes.sum())
     interval = (difference, difference)
-    if len(clips) > 1:
-        interval = _resampled_interval(gains, clips, seed, 0.95)
+    if len(sizes) > 1:
+        interval = _resampled_interval(gains, sizes, seed, 0.95)
+    counted = None if groups is None else len(sizes)
     return PairedDifference(
-        difference, interval, _sign_flip_p(gains, seed), int(clips.sum()), len(clips)
+        difference, interval, _sign_flip_p(gains, seed), int(sizes.sum()), counted
     )
 
 
@@ -176,26 +179,38 @@ def mean_over_seeds(values: Sequence[float], confidence: float = 0.95) -> Mean:
     return Mean(n, mean, sd, (mean - half, mean + half))
 
 
-def _by_speaker(values: Integers, speakers: Sequence[str]) -> tuple[Integers, Integers]:
-    """Sum of the values, and number of clips, of each speaker: [S] and [S]."""
-    if len(speakers) != values.size or not speakers:
-        raise ValueError(f"{values.size} clips of {len(speakers)} speakers named")
-    _, index = np.unique(np.asarray(speakers), return_inverse=True)
-    clips = np.bincount(index)
-    sums = np.zeros(len(clips), dtype=np.int64)
+def _by_group(values: Integers, groups: Sequence[str] | None) -> tuple[Integers, Integers]:
+    """Sum of the values, and number of samples, of each group: [G] and [G]."""
+    if values.size == 0:
+        raise ValueError("no samples")
+    if groups is None:
+        return values, np.ones(values.size, np.int64)
+    if len(groups) != values.size:
+        raise ValueError(f"{values.size} samples, and groups for {len(groups)}")
+    _, index = np.unique(np.asarray(groups), return_inverse=True)
+    sizes = np.bincount(index)
+    sums = np.zeros(len(sizes), dtype=np.int64)
     np.add.at(sums, index, values)
-    return sums, clips.astype(np.int64)
+    return sums, sizes.astype(np.int64)
 
 
-def _resampled_interval(sums: Integers, clips: Integers, seed: int, confidence: float) -> Interval:
-    """Percentile interval of sum(sums) / sum(clips) over resampled speakers; holds the estimate."""
-    count = len(clips)
+def _resampled_interval(sums: Integers, sizes: Integers, seed: int, confidence: float) -> Interval:
+    """Percentile interval of sum(sums) / sum(sizes) over resampled groups; holds the estimate.
+
+    Groups with the same sum and size are drawn as one kind: the same distribution, in less memory.
+    Kinds stand in the order in which they appear, so that sums of the other sign draw alike.
+    """
+    kinds, first, counts = np.unique(
+        np.stack([sums, sizes]), axis=1, return_index=True, return_counts=True
+    )
+    order = np.argsort(first)
+    kinds, counts = kinds[:, order], counts[order]
     random = np.random.default_rng(seed)
-    times = random.multinomial(count, np.full(count, 1 / count), size=RESAMPLES)
-    ratios = (times @ sums) / (times @ clips)
+    times = random.multinomial(len(sizes), counts / len(sizes), size=RESAMPLES)
+    ratios = (times @ kinds[0]) / (times @ kinds[1])
     tail = (1 - confidence) / 2
     low, high = np.quantile(ratios, [tail, 1 - tail])
-    estimate = sums.sum() / clips.sum()
+    estimate = sums.sum() / sizes.sum()
     return float(min(low, estimate)), float(max(high, estimate))
 
 

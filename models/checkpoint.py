@@ -11,28 +11,58 @@ import pickle
 import struct
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
-import numpy as np
 import torch
-from pydantic import TypeAdapter, ValidationError
-from torch import Tensor
+from torch import Tensor, nn
 
-from entrain.deploy.errors import CheckpointError, UsageError
-from entrain.models.keyword_task import FeatureStatistics, TrainedKeyword
-from entrain.models.networks import TASKS
-from entrain.models.networks.keyword import KeywordConfig, KeywordNetwork
-from entrain.models.training import TrainingConfig
+from entrain.deploy.errors import CheckpointError
+from entrain.models.networks import TASKS, NetworkConfig
+from entrain.models.preparations import PREPARATIONS
+from entrain.models.preparations.contract import RETRAIN, tensors, typed
+from entrain.models.training import EpochReport, TrainingConfig
 
 FORMAT = "entrain checkpoint"
-VERSION = 1
-_RETRAIN = "Give a checkpoint written by `entrain train`, or train again."
+VERSION = 2
+# Tables that a network computes and no checkpoint holds, such as sinusoidal positions: elements.
+LARGEST_TABLES = 2**24
 
-Part = TypeVar("Part")
-Settings = TypeVar("Settings", KeywordConfig, TrainingConfig)
+Settings = TypeVar("Settings")
+
+
+class Trained(Protocol):
+    """What every task's training makes."""
+
+    @property
+    def network(self) -> nn.Module:
+        """The trained network."""
+
+    @property
+    def config(self) -> NetworkConfig:
+        """Its sizes and attention."""
+
+    @property
+    def training(self) -> TrainingConfig:
+        """How it was trained."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The classes."""
+
+    @property
+    def source(self) -> str:
+        """Where the data came from."""
+
+    @property
+    def history(self) -> Sequence[EpochReport]:
+        """One report an epoch."""
+
+    @property
+    def validation_accuracy(self) -> float:
+        """Of the weights that were kept, in [0, 1]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,50 +73,53 @@ class Checkpoint:
         task: a name of `networks.TASKS`.
         config: the network's sizes and attention.
         training: how it was trained.
-        labels: the words, in the order of the logits.
-        statistics: normalise the features.
+        labels: the classes, in the order of the logits.
+        preparation: makes inputs ready, as `preparations.PREPARATIONS` has it for the task.
         state: the network's weights and norms.
-        source: where the training clips came from.
+        source: where the training data came from.
         validation_accuracy: in [0, 1].
         epochs: how many were trained; fewer than planned if interrupted.
     """
 
     task: str
-    config: KeywordConfig
+    config: NetworkConfig
     training: TrainingConfig
     labels: tuple[str, ...]
-    statistics: FeatureStatistics
+    preparation: Any
     state: dict[str, Tensor]
     source: str
     validation_accuracy: float
     epochs: int
 
     @classmethod
-    def of(cls, trained: TrainedKeyword) -> Checkpoint:
+    def of(cls, task: str, trained: Trained, preparation: Any) -> Checkpoint:
         """What training made, as a checkpoint."""
         return cls(
-            task="keyword",
+            task=task,
             config=trained.config,
             training=trained.training,
             labels=trained.labels,
-            statistics=trained.statistics,
+            preparation=preparation,
             state=trained.network.state_dict(),
             source=trained.source,
             validation_accuracy=trained.validation_accuracy,
             epochs=len(trained.history),
         )
 
-    def build_network(self) -> KeywordNetwork:
+    def build_network(self) -> nn.Module:
         """The network with its weights, in evaluation mode.
 
         Raises:
             CheckpointError: if the weights are not those of the configured network.
         """
-        _, network_type = TASKS[self.task]
-        # Built without memory, so that no checkpoint can ask for a size that it does not hold.
+        # Built without memory first, so that no checkpoint asks for a size that it does not hold.
         with torch.device("meta"):
-            network = network_type(self.config)
-        _check_state(network.state_dict(), self.state, self.config)
+            outline = self.config.build()
+        expected = outline.state_dict()
+        _check_tables(outline, expected)
+        _check_state(expected, self.state, self.config)
+        with torch.random.fork_rng(devices=[]):  # whose random weights are replaced at once
+            network = self.config.build()
         copies = {name: tensor.clone() for name, tensor in self.state.items()}
         network.load_state_dict(copies, assign=True)
         return network.eval()
@@ -105,10 +138,7 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
         "config": asdict(checkpoint.config),
         "training": asdict(checkpoint.training),
         "labels": list(checkpoint.labels),
-        "statistics": {
-            "mean": torch.from_numpy(checkpoint.statistics.mean),
-            "deviation": torch.from_numpy(checkpoint.statistics.deviation),
-        },
+        "preparation": PREPARATIONS[checkpoint.task].write(checkpoint.preparation),
         "state": checkpoint.state,
         "source": checkpoint.source,
         "validation_accuracy": checkpoint.validation_accuracy,
@@ -135,17 +165,17 @@ def load_checkpoint(path: Path) -> Checkpoint:
     content = _read(path)
     if content.get("format") != FORMAT:
         raise CheckpointError(
-            "this is not a checkpoint of Entrain", where=str(path), remedy=_RETRAIN
+            "this is not a checkpoint of Entrain", where=str(path), remedy=RETRAIN
         )
     if content.get("version") != VERSION:
         raise CheckpointError(
             f"the checkpoint has version {content.get('version')!r}, expected {VERSION}",
             where=str(path),
-            remedy=_RETRAIN,
+            remedy="It was written by another version of Entrain: remove it, and train again.",
         )
     try:
         checkpoint = _parse(content)
-        checkpoint.build_network()
+        _check_labels(checkpoint.labels, checkpoint.build_network())
     except CheckpointError as error:
         raise CheckpointError(error.what, where=str(path), remedy=error.remedy) from error
     return checkpoint
@@ -169,7 +199,7 @@ _DAMAGE = (
 
 def _read(path: Path) -> Mapping[str, Any]:
     if not path.is_file():
-        raise CheckpointError("there is no such checkpoint", where=str(path), remedy=_RETRAIN)
+        raise CheckpointError("there is no such checkpoint", where=str(path), remedy=RETRAIN)
     try:
         with zipfile.ZipFile(path) as archive:
             # torch does not look at the checksums that it writes.
@@ -184,7 +214,7 @@ def _read(path: Path) -> Mapping[str, Any]:
 
 def _unreadable(path: Path) -> CheckpointError:
     return CheckpointError(
-        "the checkpoint is damaged, or is a file of another kind", where=str(path), remedy=_RETRAIN
+        "the checkpoint is damaged, or is a file of another kind", where=str(path), remedy=RETRAIN
     )
 
 
@@ -193,90 +223,73 @@ def _parse(content: Mapping[str, Any]) -> Checkpoint:
     if task not in TASKS:
         raise CheckpointError(
             f"the checkpoint is of the task {task!r}, expected one of: {', '.join(TASKS)}",
-            remedy=_RETRAIN,
+            remedy=RETRAIN,
         )
-    config_type, _ = TASKS[task]
-    config = _settings(config_type, content.get("config"), "config")
-    labels = _typed(tuple[str, ...], content.get("labels"), "labels")
-    if len(labels) != config.classes:
-        raise CheckpointError(
-            f"the checkpoint has {len(labels)} labels, expected {config.classes}", remedy=_RETRAIN
-        )
+    config = _settings(TASKS[task], content.get("config"), "config")
     return Checkpoint(
         task=task,
         config=config,
         training=_settings(TrainingConfig, content.get("training"), "training"),
-        labels=labels,
-        statistics=_statistics(content.get("statistics"), config.bands),
-        state=_tensors(content.get("state"), "state"),
-        source=_typed(str, content.get("source"), "source"),
-        validation_accuracy=_typed(float, content.get("validation_accuracy"), "accuracy"),
-        epochs=_typed(int, content.get("epochs"), "epochs"),
+        labels=typed(tuple[str, ...], content.get("labels"), "labels"),
+        preparation=PREPARATIONS[task].read(content.get("preparation"), config),
+        state=tensors(content.get("state"), "state"),
+        source=typed(str, content.get("source"), "source"),
+        validation_accuracy=typed(float, content.get("validation_accuracy"), "accuracy"),
+        epochs=typed(int, content.get("epochs"), "epochs"),
     )
 
 
 def _settings(kind: type[Settings], value: Any, name: str) -> Settings:
     """The value as a configuration of this kind, and nothing else in it."""
-    settings = _typed(kind, value, name)
-    if asdict(settings) != value:
+    settings = typed(kind, value, name)
+    known = asdict(settings)  # type: ignore[call-overload]
+    if known != value:
         raise CheckpointError(
-            f"the checkpoint's {name} is {value}, of which only {asdict(settings)} is known",
-            remedy=_RETRAIN,
+            f"the checkpoint's {name} is {value}, of which only {known} is known", remedy=RETRAIN
         )
     return settings
 
 
-def _typed(kind: type[Part], value: Any, name: str) -> Part:
-    """The value as a `kind`."""
-    try:
-        return TypeAdapter(kind).validate_python(value)
-    except (ValidationError, UsageError) as error:
+def _check_labels(labels: tuple[str, ...], network: nn.Module) -> None:
+    classifier = network.get_submodule("classifier")
+    if isinstance(classifier, nn.Linear) and len(labels) != classifier.out_features:
         raise CheckpointError(
-            f"the checkpoint's {name} cannot be used: {error}", remedy=_RETRAIN
-        ) from error
-
-
-def _tensors(value: Any, name: str) -> dict[str, Tensor]:
-    if not isinstance(value, Mapping) or not all(isinstance(v, Tensor) for v in value.values()):
-        raise CheckpointError(f"the checkpoint's {name} are not tensors", remedy=_RETRAIN)
-    return {str(key): tensor for key, tensor in value.items()}
-
-
-def _statistics(value: Any, bands: int) -> FeatureStatistics:
-    tensors = _tensors(value, "statistics")
-    shapes = {name: list(tensor.shape) for name, tensor in tensors.items()}
-    if shapes != {"mean": [bands], "deviation": [bands]}:
-        raise CheckpointError(
-            f"the checkpoint's statistics are {shapes}, expected mean and deviation of {bands}",
-            remedy=_RETRAIN,
+            f"the checkpoint has {len(labels)} labels, expected {classifier.out_features}",
+            remedy=RETRAIN,
         )
-    mean, deviation = (tensors[name].numpy().astype(np.float32) for name in ("mean", "deviation"))
-    if not (np.isfinite(mean).all() and np.isfinite(deviation).all() and (deviation > 0).all()):
+
+
+def _check_tables(outline: nn.Module, expected: Mapping[str, Tensor]) -> None:
+    """What the network computes for itself must stay within reason."""
+    tables = {name: table for name, table in outline.named_buffers() if name not in expected}
+    size = sum(table.numel() for table in tables.values())
+    if size > LARGEST_TABLES:
         raise CheckpointError(
-            "the checkpoint's statistics must be finite, its deviations positive", remedy=_RETRAIN
+            f"the configured network would compute tables of {size:,} numbers "
+            f"({', '.join(tables)}), more than the {LARGEST_TABLES:,} that are allowed",
+            remedy=RETRAIN,
         )
-    return FeatureStatistics(mean, deviation)
 
 
 def _check_state(
-    expected: Mapping[str, Tensor], found: Mapping[str, Tensor], config: KeywordConfig
+    expected: Mapping[str, Tensor], found: Mapping[str, Tensor], config: NetworkConfig
 ) -> None:
     """Compare names, shapes and types before anything is built."""
     network = f"the configured network ({config.attention.title})"
     for name, tensor in expected.items():
         if name not in found:
-            raise CheckpointError(f"the checkpoint lacks {name} of {network}", remedy=_RETRAIN)
+            raise CheckpointError(f"the checkpoint lacks {name} of {network}", remedy=RETRAIN)
         wanted = f"{list(tensor.shape)} {tensor.dtype}"
         given = f"{list(found[name].shape)} {found[name].dtype}"
         if wanted != given:
             raise CheckpointError(
                 f"{name} is {given} in the checkpoint, expected {wanted} of {network}",
-                remedy=_RETRAIN,
+                remedy=RETRAIN,
             )
         if not torch.isfinite(found[name]).all():
-            raise CheckpointError(f"{name} holds values that are not numbers", remedy=_RETRAIN)
+            raise CheckpointError(f"{name} holds values that are not numbers", remedy=RETRAIN)
     extra = sorted(set(found) - set(expected))
     if extra:
         raise CheckpointError(
-            f"the checkpoint holds {', '.join(extra[:3])}, which {network} has not", remedy=_RETRAIN
+            f"the checkpoint holds {', '.join(extra[:3])}, which {network} has not", remedy=RETRAIN
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from entrain.deploy.cli.options import AsJson, BoardName, Quiet, RunName, RunsDir, Verbose
 from entrain.deploy.cli.output import Output
 from entrain.deploy.cli.progress import shown_stages
-from entrain.deploy.cli.stages import board_named, clips_of, run_or_small_default
+from entrain.deploy.cli.stages import board_named, data_of, run_or_small_default
 from entrain.deploy.runs import DEFAULT_ROOT
 
 
@@ -24,7 +24,7 @@ def build(
     target = board_named(board, "--board")
     chosen = run_or_small_default(runs_dir, run, out)
     with shown_stages(out) as stages:
-        pipeline.complete(chosen, clips_of(chosen, stages), stages)
+        pipeline.complete(chosen, data_of(chosen, stages), stages)
         firmware = pipeline.build(chosen, target, stages)
     stack = "unknown" if firmware.stack_bytes is None else f"{firmware.stack_bytes:,}"
     out.result(

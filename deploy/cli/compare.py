@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -21,24 +21,27 @@ from entrain.deploy.cli.options import (
     RunsDir,
     Samples,
     Standard12,
-    Task,
+    TaskName,
     Verbose,
 )
 from entrain.deploy.cli.output import Output
 from entrain.deploy.cli.progress import Stages, shown_stages
 from entrain.deploy.cli.stages import (
+    DEFAULT_TASK,
     board_named,
-    checked_task,
-    keyword_recipe,
     names,
-    read_clips,
+    read_data,
+    recipe_of,
+    task_named,
 )
 from entrain.deploy.cli.train import fetch
 from entrain.deploy.errors import Mismatch, UsageError, concerning
-from entrain.deploy.recipe import TASK, KeywordRecipe, open_run
+from entrain.deploy.quantization.deployable import require_deployable
+from entrain.deploy.recipe import open_run
 from entrain.deploy.results import row_values
 from entrain.deploy.runs import DEFAULT_ROOT, Run, comparison_folder
 from entrain.deploy.target import Target
+from entrain.deploy.tasks import Choices, Recipe
 
 if TYPE_CHECKING:
     from entrain.deploy.comparison import Candidate
@@ -59,7 +62,7 @@ Name = Annotated[
 
 
 def compare(
-    task: Task = TASK,
+    task: TaskName = DEFAULT_TASK,
     attention: Mechanisms = MECHANISMS,
     seeds: Seeds = "0",
     boards: BoardNames = None,
@@ -77,19 +80,27 @@ def compare(
 ) -> None:
     """Measure attention mechanisms side by side on devices; train what is missing first."""
     out = Output(machine, quiet, verbose)
-    checked_task(task)
+    chosen, choices = task_named(task), Choices(data_dir, epochs, download, standard_12)
     numbers, mechanisms = _seeds(seeds), names(attention, "--attention")
     targets = _targets(boards, device)
     recipes = dict.fromkeys(  # each once, however often it is named
-        keyword_recipe(mechanism, seed, data_dir, standard_12, epochs)
-        for seed in numbers
-        for mechanism in mechanisms
+        recipe_of(chosen, mechanism, seed, choices) for seed in numbers for mechanism in mechanisms
     )
+    _require_deployable(recipes)
     if download:
-        fetch(data_dir, out)
+        fetch(chosen, data_dir, out)
     with concerning("--name"):
         folder = comparison_folder(runs_dir, name or datetime.now(UTC).strftime("%Y%m%d-%H%M%S"))
     _compare(tuple(recipes), targets, samples, folder, runs_dir, out)
+
+
+def _require_deployable(recipes: Iterable[Recipe]) -> None:
+    """What no device computes is told before anything is trained."""
+    from entrain.models.attention import AttentionConfig
+
+    for recipe in recipes:
+        with concerning("--attention"):
+            require_deployable(AttentionConfig.parse(recipe.attention))
 
 
 def demo(
@@ -112,7 +123,7 @@ def demo(
 
 
 def _compare(
-    recipes: Sequence[KeywordRecipe],
+    recipes: Sequence[Recipe],
     targets: Sequence[Target],
     samples: int | None,
     folder: Run,
@@ -161,32 +172,32 @@ def _show(results: Results, folder: Run, out: Output) -> None:
 
 
 def _candidates(
-    recipes: Sequence[KeywordRecipe],
+    recipes: Sequence[Recipe],
     runs_dir: Path,
     samples: int | None,
     stages: Stages,
     out: Output,
 ) -> list[Candidate]:
-    """Every recipe's run, brought to where it can be built, with the clips it is asked."""
+    """Every recipe's run, brought to where it can be built, with the samples it is asked."""
     from entrain.deploy import pipeline
-    from entrain.deploy.comparison import Candidate, chosen_clips
+    from entrain.deploy.comparison import Candidate, chosen
     from entrain.deploy.lowering.artifact import read_lowered
 
-    data = read_clips(recipes[0], stages)
-    clips = chosen_clips(data.test, samples)
+    data = read_data(recipes[0], stages)
+    part = chosen(data.test, samples)
     found = []
     for recipe in recipes:
         run = open_run(runs_dir, recipe)
         pipeline.complete(run, lambda: data, stages)
         checkpoint = pipeline.trained_network(run)
-        pipeline.check_words(run, checkpoint, data)
+        pipeline.check_labels(run, checkpoint, data)
         if checkpoint.epochs < recipe.epochs:
             out.remark(
                 f"{run.name} was interrupted after {checkpoint.epochs} of {recipe.epochs} "
                 f"epochs; remove {run.checkpoint} to train it anew."
             )
         model = read_lowered(run.lowered)
-        found.append(Candidate(run, model, checkpoint, recipe.data_name, clips))
+        found.append(Candidate(run, model, checkpoint, recipe.data_name, part))
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from entrain.deploy.cli.options import AsJson, Quiet, RunName, RunsDir, Verbose
 from entrain.deploy.cli.output import Output
 from entrain.deploy.cli.progress import shown_stages
-from entrain.deploy.cli.stages import clips_of, run_or_small_default
+from entrain.deploy.cli.stages import data_of, run_or_small_default
 from entrain.deploy.runs import DEFAULT_ROOT
 
 
@@ -22,7 +22,7 @@ def export(
     out = Output(machine, quiet, verbose)
     chosen = run_or_small_default(runs_dir, run, out)
     with shown_stages(out) as stages:
-        pipeline.redo(chosen, clips_of(chosen, stages), stages, "export")
+        pipeline.redo(chosen, data_of(chosen, stages), stages, "export")
     out.result(
         {"run": chosen.name, "onnx": str(chosen.onnx), "golden": str(chosen.golden_onnx)},
         f"{chosen.name}: {chosen.onnx}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from entrain.deploy.cli.options import AsJson, BoardName, Quiet, RunName, RunsDir, Verbose
 from entrain.deploy.cli.output import Output
 from entrain.deploy.cli.progress import shown_stages
-from entrain.deploy.cli.stages import board_named, clips_of, run_or_small_default
+from entrain.deploy.cli.stages import board_named, data_of, run_or_small_default
 from entrain.deploy.errors import concerning
 from entrain.deploy.runs import DEFAULT_ROOT
 
@@ -26,7 +26,7 @@ def flash(
     target = board_named(board, "--board")
     chosen = run_or_small_default(runs_dir, run, out)
     with shown_stages(out) as stages:
-        pipeline.complete(chosen, clips_of(chosen, stages), stages)
+        pipeline.complete(chosen, data_of(chosen, stages), stages)
         firmware = pipeline.build(chosen, target, stages)
         with stages.stage(chosen, f"flash {target.name}", 1) as step:
             with concerning(target.name):

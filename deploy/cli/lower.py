@@ -12,7 +12,7 @@ from rich.table import Table
 from entrain.deploy.cli.options import AsJson, Quiet, RunName, RunsDir, Verbose
 from entrain.deploy.cli.output import Output
 from entrain.deploy.cli.progress import shown_stages
-from entrain.deploy.cli.stages import clips_of, run_or_small_default
+from entrain.deploy.cli.stages import data_of, run_or_small_default
 from entrain.deploy.errors import UsageError, concerning
 from entrain.deploy.files import write_whole
 from entrain.deploy.runs import DEFAULT_ROOT, Run, checked_name, create_run
@@ -46,19 +46,22 @@ def lower(
     if onnx is None:
         chosen = run_or_small_default(runs_dir, run, out)
     else:
-        chosen = _imported(onnx, runs_dir, run or onnx.stem)
+        chosen = _imported(onnx, runs_dir, run, out)
     with shown_stages(out) as stages:
-        pipeline.redo(chosen, clips_of(chosen, stages), stages, "lower")
+        pipeline.redo(chosen, data_of(chosen, stages), stages, "lower")
     model = read_lowered(chosen.lowered)
     out.result(model.model_dump(mode="json"), _table(model))
     out.remark(f"{chosen.name}: {chosen.lowered}")
 
 
-def _imported(onnx: Path, runs_dir: Path, name: str) -> Run:
+def _imported(onnx: Path, runs_dir: Path, name: str | None, out: Output) -> Run:
     """A run that holds a copy of the file, weights and all, made once the file proved usable.
 
+    A run that holds another model is replaced only if it is named, and that is said.
+
     Raises:
-        UsageError: a run of that name holds a network that is trained here.
+        UsageError: a run of that name holds a network that is trained here, or another file that
+            only happens to be called the same.
         ModelError: the file cannot be lowered.
     """
     import onnx as onnx_format
@@ -67,7 +70,7 @@ def _imported(onnx: Path, runs_dir: Path, name: str) -> Run:
     from entrain.deploy.pipeline import IMPORTED
 
     with concerning("--run"):
-        run = Run(runs_dir / checked_name(name))
+        run = Run(runs_dir / checked_name(name or onnx.stem))
     if run.config.is_file() and run.task != IMPORTED:
         raise UsageError(
             f"the run {run.name} holds a network that is trained here",
@@ -76,9 +79,18 @@ def _imported(onnx: Path, runs_dir: Path, name: str) -> Run:
         )
     with tempfile.TemporaryDirectory(prefix="entrain-lower-") as trial:
         lower_file(onnx, Path(trial) / "lowered", task=IMPORTED, name=run.name)
-    whole = onnx_format.load(str(onnx))  # with the weights that lie in files beside it
+    # with the weights that lie in files beside it
+    model = onnx_format.load(str(onnx)).SerializeToString()
+    if run.onnx.is_file() and run.onnx.read_bytes() != model:
+        if name is None:
+            raise UsageError(
+                f"the run {run.name} holds another model",
+                where=str(run.folder),
+                remedy=f"choose another name with --run, or replace it with --run {run.name}",
+            )
+        out.remark(f"{run.name} held another model, which this one replaces.")
     run = create_run(runs_dir, run.name, {"task": IMPORTED})
-    write_whole(run.onnx, whole.SerializeToString())
+    write_whole(run.onnx, model)
     return run
 
 

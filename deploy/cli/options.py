@@ -15,6 +15,8 @@ from typing import Annotated
 
 import typer
 
+from entrain.deploy.tasks import TASKS
+
 LARGEST_SEED = 2**31 - 1
 
 AsJson = Annotated[
@@ -29,7 +31,10 @@ RunName = Annotated[
 ]
 DataDir = Annotated[
     Path | None,
-    typer.Option("--data-dir", help="Folder of the data; without it, built-in synthetic speech."),
+    typer.Option(
+        "--data-dir",
+        help="Folder of the data; without it, what is built in: synthetic speech, or templates.",
+    ),
 ]
 BoardName = Annotated[
     str | None,
@@ -43,19 +48,21 @@ BoardNames = Annotated[
 ]
 Device = Annotated[str | None, typer.Option("--device", help="qemu[:BOARD] or serial:PORT[:BAUD].")]
 Samples = Annotated[
-    int | None, typer.Option("--samples", min=1, help="How many test clips; without it, all.")
+    int | None, typer.Option("--samples", min=1, help="How many test samples; without it, all.")
 ]
 Seed = Annotated[
     int, typer.Option("--seed", min=0, max=LARGEST_SEED, help="Seed of everything random.")
 ]
-Task = Annotated[str, typer.Argument(metavar="[TASK]", help="The task: keyword.")]
+TaskName = Annotated[str, typer.Argument(metavar="[TASK]", help=f"The task: {' or '.join(TASKS)}.")]
 Attention = Annotated[
     str,
-    typer.Option("--attention", help="softmax, uniform or oscillator-{relu,separable,softplus}."),
+    typer.Option("--attention", help="softmax, uniform, oscillator-{relu,separable,softplus}, ..."),
 ]
 Epochs = Annotated[
     int | None,
-    typer.Option("--epochs", min=1, help="Epochs of training; without it, 80, synthetic: 20."),
+    typer.Option(
+        "--epochs", min=1, help="Epochs of training; without it, 80 for real speech, else 20."
+    ),
 ]
 Standard12 = Annotated[
     bool,

@@ -4,60 +4,49 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from entrain.deploy.cli.output import Output
 from entrain.deploy.cli.progress import Stages
 from entrain.deploy.errors import UsageError, concerning
-from entrain.deploy.recipe import (
-    SYNTHETIC,
-    TASK,
-    KeywordRecipe,
-    data_place,
-    open_run,
-    read_recipe,
-    usual_epochs,
-)
+from entrain.deploy.recipe import open_run, read_recipe
 from entrain.deploy.runs import Run, find_run, newest_run
+from entrain.deploy.tasks import TASKS, Choices, Recipe, Task, find_task
 
 if TYPE_CHECKING:
     from entrain.deploy.boards import Board
     from entrain.deploy.pipeline import LoadData
-    from entrain.models.data import KeywordData
+    from entrain.deploy.tasks.contract import DataSet
 
-SYNTHETIC_NOTE = (
-    "No --data-dir: using synthetic speech. What is learned from it does not carry over to "
-    "people's voices; accuracy on it says nothing about real speech."
-)
+DEFAULT_TASK = "keyword"
 
 
-def checked_task(task: str) -> str:
+def task_named(name: str) -> Task[Any, Any, Any]:
     """The task, if there is such a one.
 
     Raises:
         UsageError: there is not.
     """
-    if task != TASK:
-        raise UsageError(
-            f"there is no task {task!r}", where="TASK", remedy=f"tasks there are: {TASK}"
-        )
-    return task
+    with concerning("TASK"):
+        return find_task(name)
 
 
-def keyword_recipe(
-    attention: str, seed: int, data_dir: Path | None, standard_12: bool, epochs: int | None
-) -> KeywordRecipe:
+def recipe_of(task: Task[Any, Any, Any], attention: str, seed: int, choices: Choices) -> Recipe:
     """A recipe with mechanism and data spelt as they are everywhere, and the usual length.
 
     Raises:
-        UsageError: there is no such mechanism.
+        UsageError: there is no such mechanism, or the task does not take an option.
     """
     from entrain.models.attention import AttentionConfig
 
     with concerning("--attention"):
         slug = AttentionConfig.parse(attention).slug
-    data = SYNTHETIC if data_dir is None else data_place(data_dir)
-    return KeywordRecipe(slug, seed, data, standard_12, epochs or usual_epochs(data))
+    return task.recipe(slug, seed, choices)
+
+
+def small_default() -> Recipe:
+    """What is trained when a command needs a model and there is none."""
+    return recipe_of(TASKS[DEFAULT_TASK], "softmax", 0, Choices())
 
 
 def board_named(name: str | None, option: str) -> Board:
@@ -77,41 +66,43 @@ def board_named(name: str | None, option: str) -> Board:
 
 
 def run_or_small_default(root: Path, name: str | None, out: Output) -> Run:
-    """The run of that name, or the newest keyword run; else the small default, and that is said.
+    """The run of that name, or the newest trained one; else the small default, and that is said.
 
     Raises:
         UsageError: there is no run of that name.
     """
     if name is not None:
         return find_run(root, name)
-    run = newest_run(root, TASK)
+    run = newest_run(root, *TASKS)
     if run is not None:
         return run
     out.remark("There is no trained model yet: training the small default first.")
-    return open_run(root, keyword_recipe("softmax", 0, None, False, None))
+    return open_run(root, small_default())
 
 
-def clips_of(run: Run, stages: Stages) -> LoadData:
-    """What reads a keyword run's clips, once, when a stage first needs them."""
+def data_of(run: Run, stages: Stages) -> LoadData:
+    """What reads a run's data, once, when a stage first needs it."""
 
     @cache
-    def load() -> KeywordData:
-        return read_clips(read_recipe(run), stages)
+    def load() -> DataSet[Any]:
+        return read_data(read_recipe(run), stages)
 
     return load
 
 
-def read_clips(recipe: KeywordRecipe, stages: Stages) -> KeywordData:
-    """The clips of a recipe, with a line that says so: making or decoding them takes a while.
+def read_data(recipe: Recipe, stages: Stages) -> DataSet[Any]:
+    """The data of a recipe, with a line that says so: making or decoding it takes a while.
 
     Raises:
         DataError: the folder is missing, empty or damaged.
         ToolError: the speech synthesizer is not installed.
     """
-    if recipe.data == SYNTHETIC:
-        stages.say(SYNTHETIC_NOTE)
-    with stages.work(f"read the clips of {recipe.data_name}"):
-        return recipe.load_data()
+    task = TASKS[recipe.task]
+    if recipe.data == recipe.built_in:
+        stages.say(task.built_in_note)
+    with stages.work(f"read the {task.sample}s of {recipe.data_name}"):
+        data: DataSet[Any] = task.load(recipe)
+        return data
 
 
 def names(text: str, option: str) -> list[str]:

@@ -1,9 +1,9 @@
-"""``entrain train``: from clips to a trained network."""
+"""``entrain train``: from data to a trained network."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -17,15 +17,16 @@ from entrain.deploy.cli.options import (
     RunsDir,
     Seed,
     Standard12,
-    Task,
+    TaskName,
     Verbose,
 )
 from entrain.deploy.cli.output import Output
 from entrain.deploy.cli.progress import shown_stages
-from entrain.deploy.cli.stages import checked_task, keyword_recipe, read_clips
+from entrain.deploy.cli.stages import DEFAULT_TASK, read_data, recipe_of, task_named
 from entrain.deploy.errors import UsageError, concerning
-from entrain.deploy.recipe import TASK, open_run
+from entrain.deploy.recipe import open_run
 from entrain.deploy.runs import DEFAULT_ROOT
+from entrain.deploy.tasks import Choices, Task
 
 MEGABYTE = 1_000_000
 
@@ -35,7 +36,7 @@ Name = Annotated[
 
 
 def train(
-    task: Task = TASK,
+    task: TaskName = DEFAULT_TASK,
     attention: Attention = "softmax",
     seed: Seed = 0,
     data_dir: DataDir = None,
@@ -53,31 +54,30 @@ def train(
     from entrain.models.checkpoint import load_checkpoint
 
     out = Output(machine, quiet, verbose)
-    checked_task(task)
-    recipe = keyword_recipe(attention, seed, data_dir, standard_12, epochs)
+    chosen = task_named(task)
+    choices = Choices(data_dir, epochs, download, standard_12)
+    recipe = recipe_of(chosen, attention, seed, choices)
     if download:
-        fetch(data_dir, out)
+        fetch(chosen, data_dir, out)
     with shown_stages(out) as stages:
-        data = read_clips(recipe, stages)
+        data = read_data(recipe, stages)
         with concerning("--name"):
             run = open_run(runs_dir, recipe, name)
         pipeline.train(run, lambda: data, stages)
     accuracy = load_checkpoint(run.checkpoint).validation_accuracy
     out.result(
         {"run": run.name, "checkpoint": str(run.checkpoint), "validation_accuracy": accuracy},
-        f"{run.name}: {100 * accuracy:.1f} % of the validation clips; {run.checkpoint}",
+        f"{run.name}: {100 * accuracy:.1f} % of the validation {chosen.sample}s; {run.checkpoint}",
     )
 
 
-def fetch(data_dir: Path | None, out: Output) -> None:
-    """Download the official archive into the data folder, unless something is there already.
+def fetch(task: Task[Any, Any, Any], data_dir: Path | None, out: Output) -> None:
+    """Download a task's official data into the data folder, unless something is there already.
 
     Raises:
         UsageError: no folder is named.
         DataError: the download failed or its checksum is wrong.
     """
-    from entrain.models.data.download import download_speech_commands
-
     if data_dir is None:
         raise UsageError(
             "it needs a folder", where="--download", remedy="name one with --data-dir FOLDER"
@@ -85,10 +85,10 @@ def fetch(data_dir: Path | None, out: Output) -> None:
     if data_dir.is_dir() and any(data_dir.iterdir()):
         out.remark(f"{data_dir} is not empty: nothing is downloaded.")
         return
-    with shown_stages(out) as stages, stages.work("download Speech Commands v0.02") as work:
-        download_speech_commands(
+    with shown_stages(out) as stages, stages.work(f"download the {task.sample}s") as work:
+        task.download(
             data_dir,
-            on_progress=lambda done, total: work.reach(
+            lambda done, total: work.reach(
                 done // MEGABYTE, total // MEGABYTE if total else None, "MB"
             ),
         )

@@ -17,7 +17,7 @@ import numpy as np
 
 from entrain.deploy.errors import ModelError, UnsupportedOperator
 from entrain.deploy.lowering.graph import Layer, LoweredGraph, Node, Value
-from entrain.deploy.lowering.layer_names import layer_names
+from entrain.deploy.lowering.layer_names import identifier, layer_names
 from entrain.deploy.lowering.onnx_file import boundaries, read_onnx, with_boundaries_as_outputs
 from entrain.deploy.lowering.operators import apply, constant
 from entrain.deploy.lowering.operators.elementwise import SUBTRACT_INTEGERS
@@ -27,6 +27,7 @@ from entrain.deploy.lowering.requantization import quantized_expression, title_o
 from entrain.deploy.lowering.translations import TRANSLATIONS
 
 VALUE_TYPES = ("int8", "uint8")
+INTEGER_INPUT = "uint8"  # a firmware reads bytes
 
 # TVM has no base class of its errors; its own are RuntimeErrors
 _TVM_ERRORS = (
@@ -48,7 +49,8 @@ def import_onnx(path: Path, name: str) -> LoweredGraph:
     """The network of an ONNX file as integer layers.
 
     The first QuantizeLinear belongs to whoever feeds the device and the last DequantizeLinear to
-    whoever reads it: the lowered network takes and gives 8-bit integers.
+    whoever reads it: the lowered network takes and gives 8-bit integers. An input of integers
+    (words by their numbers) is taken as it is, one byte each.
 
     Args:
         path: the file.
@@ -127,6 +129,7 @@ class _Walk:
                 where=str(self.path),
                 remedy="export one input",
             )
+        self._take_integers(parameters[0])
         for variable, call in self.bindings.items():
             if variable in self.marks:
                 self._add(self.marks[variable], variable, call, parameters[0])
@@ -141,6 +144,17 @@ class _Walk:
                 remedy="export a network with at least one operator",
             )
         return LoweredGraph(name, self.source, final, layers)
+
+    def _take_integers(self, parameter: Any) -> None:
+        """An input of integers needs no QuantizeLinear: it is a value already, with the step 1."""
+        if not str(parameter.ty.dtype).startswith(("int", "uint")):
+            return
+        taken = {mark.layer for mark in self.marks.values()}
+        label, name = identifier(str(parameter.name)), str(parameter.name)
+        shape = tuple(int(extent) for extent in parameter.ty.shape)
+        unused = f"{label}_input" if label in taken else label
+        self.source = Value(unused, shape, INTEGER_INPUT, 1.0, 0, name)
+        self.quantities[parameter] = _dequantized(self.source)
 
     def _add(self, mark: _Boundary, variable: Any, call: Any, parameter: Any) -> None:
         """The value that a boundary writes, and the layer that computes it."""

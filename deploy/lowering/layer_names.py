@@ -7,6 +7,7 @@ from collections import Counter
 
 # what Brevitas puts behind the name of the module that quantizes
 _QUANTIZER_TAIL = re.compile(r"/act_quant/.*$|/export_handler/.*$|_output_\d+$")
+_BLOCK = re.compile(r"blocks?(\.\d+)?")
 _GENERIC = re.compile(r"^/?(QuantizeLinear|onnx)")
 
 
@@ -23,7 +24,7 @@ def layer_names(tensors: tuple[str, ...], producers: dict[str, str]) -> dict[str
     taken: set[str] = set()
     for tensor, stem in stems.items():
         short = _shortened(stem)
-        base = _identifier(short if shortened[short] == 1 else stem)
+        base = identifier(short if shortened[short] == 1 else stem)
         name, count = base, 1
         while name in taken:
             count += 1
@@ -39,11 +40,13 @@ def _stem(tensor: str, producer: str) -> str:
 
 
 def _shortened(stem: str) -> str:
-    """The outermost and the innermost name of a path."""
-    parts = stem.strip("/").split("/")
-    return stem if len(parts) < 3 else f"{parts[0]}/{parts[-1]}"
+    """The outermost and the innermost name of a path, within its block where it is in one."""
+    whole = stem.strip("/").split("/")
+    parts = whole[1:] if len(whole) > 1 and _BLOCK.fullmatch(whole[0]) else whole
+    return "/".join(parts if len(parts) < 3 else (parts[0], parts[-1]))
 
 
-def _identifier(text: str) -> str:
+def identifier(text: str) -> str:
+    """The text as a C identifier."""
     name = re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_").lower() or "layer"
     return f"layer_{name}" if name[0].isdigit() else name

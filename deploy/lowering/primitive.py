@@ -10,6 +10,7 @@ import numpy as np
 
 from entrain.deploy.lowering.graph import Array, Layer, Node, Value
 from entrain.deploy.lowering.operators.convolution import Convolution
+from entrain.deploy.lowering.operators.gather import Gather
 from entrain.deploy.lowering.operators.leaves import Constant, Load
 from entrain.deploy.lowering.operators.lookup import Lookup
 from entrain.deploy.lowering.operators.matmul import MatMul
@@ -36,6 +37,7 @@ _ROLES: dict[type, Callable[[Any], Sequence[str]]] = {
     MatMul: lambda _: ("weights", "weights"),
     Convolution: lambda _: ("weights", "weights"),
     Lookup: lambda _: ("index", "table"),
+    Gather: lambda _: ("index", "table"),
     Requantize: lambda requantize: (
         *["constant"] * requantize.terms,
         *["multipliers"] * requantize.terms,

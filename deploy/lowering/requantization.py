@@ -12,6 +12,8 @@ from entrain.deploy.lowering.graph import Node, Operator, Value
 from entrain.deploy.lowering.operators import apply, constant
 from entrain.deploy.lowering.operators.convolution import Convolution
 from entrain.deploy.lowering.operators.elementwise import DIVIDE, SQUARE_ROOT
+from entrain.deploy.lowering.operators.gather import Gather
+from entrain.deploy.lowering.operators.layout import Slice
 from entrain.deploy.lowering.operators.lookup import Lookup
 from entrain.deploy.lowering.operators.matmul import MatMul
 from entrain.deploy.lowering.operators.quantizers import Quantize, Requantize
@@ -93,8 +95,10 @@ _TITLES: tuple[tuple[str, Callable[[Operator], bool]], ...] = (
     ("settle", lambda kind: kind == SQUARE_ROOT),
     ("read-out", lambda kind: kind == DIVIDE),
     ("matrix product", lambda kind: isinstance(kind, MatMul)),
+    ("gather", lambda kind: isinstance(kind, Gather)),
     ("lookup", lambda kind: isinstance(kind, Lookup)),
     ("mean", lambda kind: isinstance(kind, Sum)),
+    ("select", lambda kind: isinstance(kind, Slice)),
 )
 
 

@@ -12,7 +12,7 @@ from entrain.deploy.arithmetic import integer_range
 from entrain.deploy.lowering.graph import Array, Node
 from entrain.deploy.lowering.operators import apply, constant
 from entrain.deploy.lowering.operators.elementwise import SUBTRACT_INTEGERS, Elementwise
-from entrain.deploy.lowering.operators.layout import Broadcast, Permute, Reshape
+from entrain.deploy.lowering.operators.layout import Broadcast, Permute, Reshape, Slice
 from entrain.deploy.lowering.operators.leaves import Constant, Load
 from entrain.deploy.lowering.operators.lookup import Lookup
 from entrain.deploy.lowering.operators.quantizers import Quantize
@@ -61,7 +61,7 @@ def _only_source(expression: Node) -> Node | None:
             case Constant(array):
                 if array.size != 1:
                     return None
-            case Load() | Permute() | Reshape() | Broadcast():
+            case Load() | Permute() | Reshape() | Broadcast() | Slice():
                 if not _moved_load(node) or (source is not None and source is not node):
                     return None
                 source = node
@@ -71,6 +71,6 @@ def _only_source(expression: Node) -> Node | None:
 
 
 def _moved_load(node: Node) -> bool:
-    while isinstance(node.operator, Permute | Reshape | Broadcast):
+    while isinstance(node.operator, Permute | Reshape | Broadcast | Slice):
         (node,) = node.operands
     return isinstance(node.operator, Load)

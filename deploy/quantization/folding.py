@@ -30,8 +30,14 @@ def norm_after(weight: Tensor, norm: nn.BatchNorm1d | nn.BatchNorm2d) -> Folded:
     return Folded(weight.detach() * factor.view(-1, *([1] * (weight.ndim - 1))), offset)
 
 
-def norm_before(norm: nn.BatchNorm1d, linear: nn.Linear) -> Folded:
-    """``linear(norm(x))``."""
+def norm_before(norm: nn.Module, linear: nn.Linear) -> Folded:
+    """``linear(norm(x))`` for a batch norm.
+
+    Raises:
+        TypeError: it is another norm, which does not fold.
+    """
+    if not isinstance(norm, nn.BatchNorm1d):
+        raise TypeError(f"a {type(norm).__name__} does not fold into a linear map")
     factor, offset = norm_as_affine(norm)
     weight = linear.weight.detach()
     return Folded(weight * factor, linear.bias.detach() + weight @ offset)

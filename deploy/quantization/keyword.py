@@ -5,20 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from entrain.deploy.quantization.attention import (
-    QuantizedOscillator,
-    QuantizedSoftmax,
-    QuantizedUniform,
-)
-from entrain.deploy.quantization.folding import Folded, norm_after, norm_before, unfolded
+from entrain.deploy.quantization.block import QuantizedBlock
+from entrain.deploy.quantization.folding import Folded, norm_after, norm_before
 from entrain.deploy.quantization.layers import convolution, linear, rectified, signed, values
 from entrain.models.networks.keyword import ConvolutionUnit, KeywordNetwork
-
-QUANTIZED_ATTENTION: dict[str, type[nn.Module]] = {
-    "softmax": QuantizedSoftmax,
-    "oscillator": QuantizedOscillator,
-    "uniform": QuantizedUniform,
-}
 
 
 class QuantizedKeyword(nn.Module):
@@ -29,7 +19,7 @@ class QuantizedKeyword(nn.Module):
 
     def __init__(self, network: KeywordNetwork) -> None:
         super().__init__()
-        block, mechanism = network.block, network.config.attention.mechanism
+        config = network.config
         self.features = signed()
         self.to_stem = _unit(network.stem)
         self.to_depthwise = _unit(network.depthwise)
@@ -38,14 +28,7 @@ class QuantizedKeyword(nn.Module):
         self.to_tokens = _embedding(network)
         self.positions = nn.Parameter(network.positions.detach().t().unsqueeze(-1).clone())
         self.tokens = signed()
-        self.attention = QUANTIZED_ATTENTION[mechanism](
-            block.attention, block.attention_norm, network.config.tokens
-        )
-        self.attended = signed()
-        self.to_expanded = linear(norm_before(block.feed_norm, block.expand))
-        self.expanded = rectified()
-        self.to_contracted = linear(unfolded(block.contract))
-        self.fed = signed()
+        self.block = QuantizedBlock(network.block, config.attention, config.tokens)
         self.pooled = signed()
         self.to_logits = linear(norm_before(network.head_norm, network.classifier))
         self.logits = signed()
@@ -57,9 +40,7 @@ class QuantizedKeyword(nn.Module):
         x = self.pointwise(self.to_pointwise(x))
         embedded = values(self.to_tokens(x)) + self.positions
         tokens = self.tokens(embedded.squeeze(3).transpose(1, 2))
-        attended = self.attended(values(tokens) + self.attention(tokens))
-        expanded = self.expanded(self.to_expanded(attended))
-        fed = self.fed(values(attended) + values(self.to_contracted(expanded)))
+        fed = self.block(tokens)
         pooled = self.pooled(values(fed).mean(dim=1))
         return values(self.logits(self.to_logits(pooled)))
 
@@ -78,6 +59,10 @@ def _embedding(network: KeywordNetwork) -> nn.Module:
 
 
 def new_quantized_keyword(network: KeywordNetwork) -> QuantizedKeyword:
-    """The quantized form of a trained network, not calibrated yet."""
+    """The quantized form of a trained network, not calibrated yet.
+
+    Raises:
+        UsageError: the device cannot compute its attention.
+    """
     with torch.no_grad():
         return QuantizedKeyword(network.eval())

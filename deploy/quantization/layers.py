@@ -1,8 +1,8 @@
 """Brevitas layers with this project's formats.
 
-Weights: int8 per output channel, without -128. Biases: int32 in steps of input times weight.
-Activations: int8, uint8 behind a ReLU, per tensor. Unit vectors (anchors, settled states): int8 in
-steps of 1/127.
+Weights: int8 per output channel, tables of words int8 per tensor, both without -128. Biases: int32
+in steps of input times weight. Activations: int8, uint8 behind a ReLU, per tensor. Unit vectors
+(anchors, settled states): int8 in steps of 1/127.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from brevitas.inject.enum import RestrictValueType
 from brevitas.quant import (
     Int8ActPerTensorFloat,
     Int8WeightPerChannelFloat,
+    Int8WeightPerTensorFloat,
     Int32Bias,
     Uint8ActPerTensorFloat,
 )
@@ -59,6 +60,15 @@ def convolution(folded: Folded, like: nn.Conv2d) -> nn.Module:
         bias_quant=Int32Bias,
     )
     return _with_weights(layer, folded)
+
+
+def embedding(table: Tensor) -> nn.Module:
+    """A quantized table [rows, d_model], one step for all of it; gives the rows it is asked for."""
+    rows, width = table.shape
+    layer = qnn.QuantEmbedding(rows, width, weight_quant=Int8WeightPerTensorFloat)
+    with torch.no_grad():
+        layer.get_parameter("weight").copy_(table)
+    return _module(layer)
 
 
 def _with_weights(layer: nn.Module, folded: Folded) -> nn.Module:

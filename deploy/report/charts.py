@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from entrain.deploy.report.groups import Section
+from entrain.deploy.report.groups import Group, Section
 from entrain.deploy.report.words import count, memory_size, percent, percent_range
-from entrain.deploy.results import Result
+from entrain.deploy.results import Interval, Result
 
 # Instructions by layer name, by mechanism.
 Costs = dict[str, dict[str, int]]
@@ -43,10 +43,11 @@ class Tick:
 
 @dataclass(frozen=True)
 class DotChart:
-    """Points with whiskers over one axis."""
+    """Points with whiskers over one axis; ``unit`` is what is counted, such as clips."""
 
     dots: tuple[Dot, ...]
     ticks: tuple[Tick, ...]
+    unit: str
 
 
 @dataclass(frozen=True)
@@ -70,10 +71,33 @@ class BarGroup:
 
 def accuracy_chart(section: Section) -> DotChart | None:
     """Device accuracy with 95 % intervals; None where none was measured."""
+    return _dot_chart(
+        [(group, group.accuracy, group.accuracy_interval) for group in section.groups],
+        section.samples,
+    )
+
+
+def subset_charts(section: Section) -> dict[str, DotChart]:
+    """The same for every subset that was measured, by its name."""
+    charts = {}
+    for name in section.subsets:
+        points = [
+            (group, group.subset_accuracy(name), group.subset_interval(name))
+            for group in section.groups
+        ]
+        chart = _dot_chart(points, f"{name} {section.samples}")
+        if chart is not None:
+            charts[name] = chart
+    return charts
+
+
+def _dot_chart(
+    points: list[tuple[Group, float | None, Interval | None]], unit: str
+) -> DotChart | None:
     found = [
-        (group, group.accuracy, group.accuracy_interval or (group.accuracy, group.accuracy))
-        for group in section.groups
-        if group.accuracy is not None
+        (group, value, interval or (value, value))
+        for group, value, interval in points
+        if value is not None
     ]
     if not found:
         return None
@@ -93,7 +117,7 @@ def accuracy_chart(section: Section) -> DotChart | None:
     )
     marks = [start + step * index for index in range(round(span / step) + 1)]
     ticks = tuple(Tick(_share(mark - start, span), f"{100 * mark:g}") for mark in marks)
-    return DotChart(dots, ticks)
+    return DotChart(dots, ticks, unit)
 
 
 def layer_chart(section: Section) -> list[BarGroup]:

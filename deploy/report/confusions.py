@@ -16,7 +16,7 @@ MOST_NUMBERED = 14
 
 @dataclass(frozen=True)
 class ConfusionCell:
-    """One count; ``shade`` is 0..10 by its share of the row's clips."""
+    """One count; ``shade`` is 0..10 by its share of the row."""
 
     count: int
     shade: int
@@ -73,7 +73,7 @@ def _confusion(group: Group, matrix: Matrix, boards: list[str]) -> Confusion:
             for truth, row in enumerate(matrix)
         ),
         recalls=tuple(
-            percent(row[index] / sum(row)) if sum(row) else "no clips"
+            percent(row[index] / sum(row)) if sum(row) else "none"
             for index, row in enumerate(matrix)
         ),
         numbered=size <= MOST_NUMBERED,
@@ -81,5 +81,5 @@ def _confusion(group: Group, matrix: Matrix, boards: list[str]) -> Confusion:
 
 
 def _shade(value: int, total: int) -> int:
-    """0 for none; else 1..10, so that a single clip is seen."""
+    """0 for none; else 1..10, so that a single one is seen."""
     return 0 if value == 0 else max(1, round(10 * value / total))

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from entrain.deploy.comparisons import BASELINE
-from entrain.deploy.report.groups import CONTROL, Group, Section
+from entrain.deploy.report.groups import CONTROL, Difference, Group, Section, samples_of
 from entrain.deploy.report.words import count, listed, percent, points, points_range, times
 from entrain.deploy.results import Kind, Result
 
@@ -62,7 +62,7 @@ def softmax_wins(section: Section) -> list[Finding]:
     found = []
     for group in section.groups:
         if group is not baseline:
-            found += _accuracy_win(group) + _cost_wins(group, baseline)
+            found += _accuracy_wins(group) + _cost_wins(group, baseline)
     return found
 
 
@@ -74,18 +74,20 @@ def _beside(group: Group, baseline: Group) -> list[Finding]:
         found.append(
             Finding(f"{group.mechanism} executes {ratio} the instructions of softmax.", "counted")
         )
-    difference = group.difference
-    if difference is not None:
-        verdict = "a difference" if difference.is_shown else "no difference shown"
-        found.append(
-            Finding(
-                f"{group.mechanism} is {_apart(difference.value)} softmax in accuracy (95 % "
-                f"interval over {difference.basis} {points_range(difference.interval)}): "
-                f"{verdict}.",
-                "measured",
-            )
-        )
+    if group.difference is not None:
+        found.append(_difference(group, group.difference, ""))
+    for name, difference in group.subset_differences.items():
+        found.append(_difference(group, difference, f" on {name} {samples_of(group.rows[0])}"))
     return found
+
+
+def _difference(group: Group, difference: Difference, where: str) -> Finding:
+    verdict = "a difference" if difference.is_shown else "no difference shown"
+    return Finding(
+        f"{group.mechanism} is {_apart(difference.value)} softmax in accuracy{where} (95 % "
+        f"interval over {difference.basis} {points_range(difference.interval)}): {verdict}.",
+        "measured",
+    )
 
 
 def _apart(difference: float) -> str:
@@ -107,25 +109,33 @@ def _control(control: Group) -> list[Finding]:
         lesson = "less than softmax: this task needs attention."
     else:
         lesson = (
-            "no less than softmax as far as these clips tell. Such a task may hardly need "
-            "attention: it shows what a mechanism costs and that it does no harm, not that it "
-            "attends better."
+            f"no less than softmax as far as these {samples_of(control.rows[0])} tell. Such a task "
+            "may hardly need attention: it shows what a mechanism costs and that it does no harm, "
+            "not that it attends better."
         )
     return [Finding(f"{lead}, {lesson}", "measured")]
 
 
-def _accuracy_win(group: Group) -> list[Finding]:
-    difference = group.difference
-    if difference is None or points(difference.value) == "0.0" or difference.value > 0:
-        return []
-    doubt = "" if difference.is_shown else "; the interval includes zero, so it may be chance"
+def _accuracy_wins(group: Group) -> list[Finding]:
+    everywhere = {"": group.difference} if group.difference else {}
+    parts = {
+        f" on {name} {samples_of(group.rows[0])}": one
+        for name, one in group.subset_differences.items()
+    }
     return [
-        Finding(
-            f"Accuracy: {_apart(-difference.value)} {group.mechanism} (95 % interval "
-            f"{points_range((-difference.interval[1], -difference.interval[0]))}{doubt}).",
-            "measured",
-        )
+        _accuracy_win(group, difference, where)
+        for where, difference in {**everywhere, **parts}.items()
+        if points(difference.value) != "0.0" and difference.value < 0
     ]
+
+
+def _accuracy_win(group: Group, difference: Difference, where: str) -> Finding:
+    doubt = "" if difference.is_shown else "; the interval includes zero, so it may be chance"
+    return Finding(
+        f"Accuracy{where}: {_apart(-difference.value)} {group.mechanism} (95 % interval "
+        f"{points_range((-difference.interval[1], -difference.interval[0]))}{doubt}).",
+        "measured",
+    )
 
 
 def _cost_wins(group: Group, baseline: Group) -> list[Finding]:

@@ -15,10 +15,11 @@ from entrain.deploy.report.charts import (
     accuracy_chart,
     layer_chart,
     memory_chart,
+    subset_charts,
 )
 from entrain.deploy.report.confusions import Confusion, confusions
 from entrain.deploy.report.findings import Finding, shown_by, softmax_wins
-from entrain.deploy.report.groups import Section, mechanisms, sections
+from entrain.deploy.report.groups import Section, mechanisms, samples_of, sections
 from entrain.deploy.report.quantities import QuantityRow, Tile, quantity_rows, tiles
 from entrain.deploy.report.words import listed
 from entrain.deploy.results import Environment, Figure, Results
@@ -35,6 +36,7 @@ class SectionView:
     softmax_wins: list[Finding]
     quantities: list[QuantityRow]
     accuracy: DotChart | None
+    subsets: dict[str, DotChart]
     layers: list[BarGroup]
     memory: list[BarGroup]
 
@@ -52,6 +54,8 @@ class PageView:
     confusions: list[Confusion]
     environment: Environment
     models: list[str]
+    samples: str
+    groupings: list[tuple[str, str]]
 
 
 def write_page(path: Path, results: Results) -> None:
@@ -90,7 +94,15 @@ def _view(results: Results) -> PageView:
         confusions=confusions(found),
         environment=results.environment,
         models=_models(results),
+        samples=listed(list(dict.fromkeys(map(samples_of, results.results)))),
+        groupings=_groupings(results),
     )
+
+
+def _groupings(results: Results) -> list[tuple[str, str]]:
+    """What samples there are, with what hangs them together: clips by speaker."""
+    pairs = ((samples_of(row), row.group) for row in results.results)
+    return list(dict.fromkeys((samples, group) for samples, group in pairs if group))
 
 
 def _section_view(section: Section) -> SectionView:
@@ -102,6 +114,7 @@ def _section_view(section: Section) -> SectionView:
         softmax_wins=softmax_wins(section),
         quantities=quantity_rows(section),
         accuracy=accuracy_chart(section),
+        subsets=subset_charts(section),
         layers=layer_chart(section),
         memory=memory_chart(section),
     )

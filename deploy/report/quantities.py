@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from entrain.deploy.comparisons import BASELINE
-from entrain.deploy.report.groups import Group, Section
+from entrain.deploy.report.groups import Difference, Group, Section, subset_of
 from entrain.deploy.report.words import (
     DASH,
     bounds,
@@ -19,7 +19,7 @@ from entrain.deploy.report.words import (
     significant,
     times,
 )
-from entrain.deploy.results import Accuracy, Figure, Kind, Result
+from entrain.deploy.results import Accuracy, Figure, Interval, Kind, Result
 
 KINDS: tuple[Kind, ...] = ("measured", "counted", "modelled")
 
@@ -62,6 +62,7 @@ ABSENT = Cell(DASH)
 
 ACCURACY = "Accuracy on the device"
 DIFFERENCE = "Accuracy less softmax's, points"
+SUBSET = "Accuracy on the device, "
 INSTRUCTIONS = "Instructions, one inference"
 RELATIVE = "Instructions over softmax's"
 HEADLINES = (ACCURACY, DIFFERENCE, INSTRUCTIONS, RELATIVE)
@@ -71,14 +72,18 @@ def quantity_rows(section: Section) -> list[QuantityRow]:
     """Every quantity that at least one mechanism has. Over several seeds, means."""
     rows = [
         QuantityRow(name, kind, tuple(cell(group) for group in section.groups))
-        for name, kind, cell in (*_accuracies(), *_counts(section), *_figures())
+        for name, kind, cell in (*_accuracies(section), *_counts(section), *_figures())
     ]
     return [row for row in rows if any(cell != ABSENT for cell in row.cells)]
 
 
 def tiles(section: Section) -> list[Tile]:
-    """The headline: accuracy and instructions of each mechanism, and both beside softmax's."""
-    rows = [row for row in quantity_rows(section) if row.name in HEADLINES]
+    """The headline: accuracy and instructions of each mechanism, and both beside softmax's.
+
+    The accuracy on subsets is part of it.
+    """
+    headlines = {*HEADLINES, *(f"{SUBSET}{name} {section.samples}" for name in section.subsets)}
+    rows = [row for row in quantity_rows(section) if row.name in headlines]
     return [
         Tile(
             group,
@@ -95,16 +100,51 @@ def tiles(section: Section) -> list[Tile]:
 Described = tuple[str, Kind, Callable[[Group], Cell]]
 
 
-def _accuracies() -> list[Described]:
+def _accuracies(section: Section) -> list[Described]:
+    samples = section.samples.capitalize()
     return [
         ("Accuracy, float network", "measured", _fraction(lambda found: found.float32)),
         ("Accuracy, integers on this machine", "measured", _fraction(lambda a: a.int8_host)),
         (ACCURACY, "measured", _device_accuracy),
         ("Balanced accuracy on the device", "measured", _fraction(lambda found: found.balanced)),
         (DIFFERENCE, "measured", _difference),
-        ("Clips", "counted", _number(lambda row: row.accuracy.n if row.accuracy else None)),
-        ("Clips with any byte unlike the host's", "counted", _number(lambda row: row.mismatches)),
+        *(row for name in section.subsets for row in _of_subset(section, name)),
+        (samples, "counted", _number(lambda row: row.accuracy.n if row.accuracy else None)),
+        (
+            f"{samples} with any byte unlike the host's",
+            "counted",
+            _number(lambda row: row.mismatches),
+        ),
         ("Same top class as onnxruntime", "measured", _agreement),
+    ]
+
+
+def _of_subset(section: Section, name: str) -> list[Described]:
+    """How a subset went, beside its size."""
+    samples = f"{name} {section.samples}"
+
+    def floats(row: Result) -> float | None:
+        return found.float32 if (found := subset_of(row, name)) else None
+
+    def device(group: Group) -> Cell:
+        value, interval = group.subset_accuracy(name), group.subset_interval(name)
+        return ABSENT if value is None else _accuracy_cell(value, interval, group.basis)
+
+    def floating(group: Group) -> Cell:
+        mean = group.mean(floats)
+        return ABSENT if mean is None else Cell(percent(mean))
+
+    def less(group: Group) -> Cell:
+        return _difference_cell(group.subset_differences.get(name))
+
+    def size(row: Result) -> float | None:
+        return found.n if (found := subset_of(row, name)) else None
+
+    return [
+        (f"{SUBSET}{samples}, float network", "measured", floating),
+        (f"{SUBSET}{samples}", "measured", device),
+        (f"The same less softmax's, points: {samples}", "measured", less),
+        (samples.capitalize(), "counted", _number(size)),
     ]
 
 
@@ -151,13 +191,19 @@ def _millions(number: float) -> str:
 def _device_accuracy(group: Group) -> Cell:
     if group.accuracy is None:
         return ABSENT
-    interval = group.accuracy_interval
-    detail = f"{percent_range(interval)} over {group.basis}" if interval else ""
-    return Cell(percent(group.accuracy), detail)
+    return _accuracy_cell(group.accuracy, group.accuracy_interval, group.basis)
+
+
+def _accuracy_cell(value: float, interval: Interval | None, basis: str) -> Cell:
+    detail = f"{percent_range(interval)} over {basis}" if interval else ""
+    return Cell(percent(value), detail)
 
 
 def _difference(group: Group) -> Cell:
-    found = group.difference
+    return _difference_cell(group.difference)
+
+
+def _difference_cell(found: Difference | None) -> Cell:
     if found is None:
         return ABSENT
     return Cell(points(found.value), f"{points_range(found.interval)} over {found.basis}")

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from statistics import mean
 
+from entrain.deploy.report.groups import subset_of
 from entrain.deploy.report.words import DASH, count, percent, printable, significant
 from entrain.deploy.results import Accuracy, Figure, Result, Results
 
 Group = Sequence[Result]
+
+DEVICE = "device (measured)"
 
 
 def summary_markdown(results: Results) -> str:
@@ -17,21 +20,39 @@ def summary_markdown(results: Results) -> str:
     Accuracies, instructions, time and energy are means over the seeds; agreement with onnxruntime
     is the worst of them; mismatches are added up.
     """
+    columns = _columns(results)
     lines = [
-        [title for title, _ in COLUMNS],
-        ["---" if title in ("attention", "board") else "---:" for title, _ in COLUMNS],
-        *([printable(cell(group)) for _, cell in COLUMNS] for group in groups(results)),
+        [title for title, _ in columns],
+        ["---" if title in ("attention", "board") else "---:" for title, _ in columns],
+        *([printable(cell(group)) for _, cell in columns] for group in groups(results)),
     ]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def groups(results: Results) -> list[list[Result]]:
-    """The complete rows by (mechanism, board), in the order in which they first appear."""
-    found: dict[tuple[str, str], list[Result]] = {}
+    """The complete rows by (task, mechanism, board), in the order in which they first appear."""
+    found: dict[tuple[str, str, str], list[Result]] = {}
     for row in results.results:
         if row.complete:
-            found.setdefault((row.mechanism, row.board), []).append(row)
+            found.setdefault((row.task, row.mechanism, row.board), []).append(row)
     return list(found.values())
+
+
+def _columns(results: Results) -> tuple[tuple[str, Callable[[Group], str]], ...]:
+    """All columns; those of the subsets that there are stand behind the accuracy on the device."""
+    names = dict.fromkeys(name for row in results.results for name in row.subsets or ())
+    subsets = tuple((f"{name} (measured)", _subset(name)) for name in names)
+    place = [title for title, _ in COLUMNS].index(DEVICE) + 1
+    return (*COLUMNS[:place], *subsets, *COLUMNS[place:])
+
+
+def _subset(name: str) -> Callable[[Group], str]:
+    def cell(group: Group) -> str:
+        values = [one.device for row in group if (one := subset_of(row, name))]
+        known = [value for value in values if value is not None]
+        return percent(mean(known)) if known else DASH
+
+    return cell
 
 
 def _accuracy(pick: Callable[[Accuracy], float | None]) -> Callable[[Group], str]:
@@ -52,8 +73,8 @@ def _mean(pick: Callable[[Result], int | None]) -> Callable[[Group], str]:
 
 
 def _total(group: Group) -> str:
-    clips = sum(row.accuracy.n for row in group if row.accuracy is not None)
-    return f"{sum(row.mismatches or 0 for row in group)} of {clips:,}"
+    asked = sum(row.accuracy.n for row in group if row.accuracy is not None)
+    return f"{sum(row.mismatches or 0 for row in group)} of {asked:,}"
 
 
 def _agreement(group: Group) -> str:
@@ -85,7 +106,7 @@ COLUMNS: tuple[tuple[str, Callable[[Group], str]], ...] = (
     ("board", lambda group: group[0].board),
     ("seeds", lambda group: str(len(group))),
     ("float", _accuracy(lambda accuracy: accuracy.float32)),
-    ("device (measured)", _accuracy(lambda accuracy: accuracy.device)),
+    (DEVICE, _accuracy(lambda accuracy: accuracy.device)),
     ("balanced", _accuracy(lambda accuracy: accuracy.balanced)),
     ("as onnxruntime", _agreement),
     ("mismatches", _total),

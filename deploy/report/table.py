@@ -61,6 +61,10 @@ def _accuracy(row: Result) -> Text:
         f"  {percent_range(found.ci95)} (95 %)" if found.ci95 else "",
         f"{_share(found.float32)} float",
         f"{_share(found.balanced)} balanced",
+        *(
+            f"{_share(one.device)} {name}\n  {_share(one.float32)} float"
+            for name, one in (row.subsets or {}).items()
+        ),
         f"{mismatches} mismatches in {count(found.n)}",
     )
     return Text("\n".join(line for line in lines if line))

@@ -123,6 +123,12 @@ def road(walked: Road, tmp_path: Path) -> Road:
     return Road(walked.data, tmp_path / "runs", walked.compared)
 
 
+@pytest.fixture(scope="session")
+def run_entrain() -> Callable[..., Ended]:
+    """Runs commands in this process, where the tests are run."""
+    return entrain
+
+
 @pytest.fixture
 def entrain_here(
     own_cache: Path,  # noqa: ARG001 - asked for its effect

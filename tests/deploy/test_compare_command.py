@@ -253,7 +253,14 @@ def test_a_port_in_use_is_told(entrain_here):
     ("arguments", "said", "where"),
     [
         (["nonsense"], "there is no task 'nonsense'", "TASK"),
-        (["--attention", "nope"], "there is no attention mechanism 'nope'", "--attention"),
+        (["--attention", "nope"], "'nope' is not the name of an attention", "--attention"),
+        (["--attention", "linear-elu"], "linear elu attention has no integer form", "--attention"),
+        (["--attention", "softmax,none"], "none attention has no integer form", "--attention"),
+        (["--attention", "oscillator-relu-p1.5"], "whole exponents p from 1 to 8", "--attention"),
+        (["--attention", "oscillator-relu-p9"], "whole exponents p from 1 to 8", "--attention"),
+        (["agreement", "--standard-12"], "agreement does not take it", "--standard-12"),
+        (["agreement", "--download"], "agreement does not take it", "--download"),
+        (["agreement", "--data-dir", "nowhere"], "cannot be read", "{here}/nowhere/train.tsv"),
         (["--attention", ","], "nothing is named", "--attention"),
         (["--seeds", "0,x"], "seeds are whole numbers", "--seeds"),
         (["--boards", "nope"], "no board is called 'nope'", "--boards"),
@@ -270,6 +277,6 @@ def test_wrong_use_is_told_with_its_option(entrain_here, tmp_path, arguments, sa
     ended = entrain_here("compare", *arguments)
     assert (ended.code, ended.out) == (2, "")
     assert said in ended.err
-    assert f"at: {where}\n" in ended.err
+    assert f"at: {where.format(here=tmp_path)}\n" in ended.err
     assert "try: " in ended.err
     assert not (tmp_path / "runs").exists()

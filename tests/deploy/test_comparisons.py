@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from entrain.deploy.comparisons import Predictions, compare, paired_tests, ratios, seed_summaries
-from entrain.deploy.results import Accuracy, Figure, PairedTest, Ratio, Result, SeedSummary
+from entrain.deploy.results import Accuracy, Figure, PairedTest, Ratio, Result, SeedSummary, Subset
 
 TRUTH = np.arange(40) % 4
 SPEAKERS = tuple(f"speaker{index // 2}" for index in range(40))
@@ -49,7 +49,7 @@ def test_every_run_is_tested_against_softmax_of_its_seed_and_board() -> None:
         ("oscillator relu-1", "softmax-1"),
     ]
     assert [test.difference for test in found] == pytest.approx([-0.05, 0.05])
-    assert (found[0].n, found[0].n_speakers) == (40, 20)
+    assert (found[0].n, found[0].n_groups) == (40, 20)
 
 
 def test_other_clips_are_not_paired() -> None:
@@ -91,3 +91,35 @@ def test_an_incomplete_row_is_compared_with_nothing() -> None:
 def test_all_sorts_of_comparison_are_made() -> None:
     found = compare([predictions("softmax", 4), predictions("uniform", 2)])
     assert {type(item) for item in found} == {SeedSummary, PairedTest, Ratio}
+
+
+def test_oscillators_that_differ_in_epsilon_or_anchors_only_are_not_taken_together() -> None:
+    usual = predictions("oscillator relu", 2).row.model_copy(update={"epsilon": 1 / 64})
+    wide = usual.model_copy(update={"epsilon": 0.5, "seed": 1})
+    turning = usual.model_copy(update={"anchors": "rotation", "seed": 2})
+    assert [summary.mechanism for summary in seed_summaries([usual, wide, turning])] == [
+        "oscillator relu",
+        "oscillator relu eps=0.5",
+        "oscillator relu rotation",
+    ]
+
+
+def test_subsets_are_tested_and_summed_up_on_their_own() -> None:
+    hard = TRUTH == 1
+    found = []
+    for mechanism, wrong in (("softmax", 8), ("uniform", 20)):
+        one = predictions(mechanism, wrong)
+        right = (one.predicted == one.truth)[hard]
+        subset = Subset(n=len(right), device=float(right.mean()))
+        row = one.row.model_copy(update={"subsets": {"hard": subset}, "sample": "sentence"})
+        found.append(Predictions(row, TRUTH, one.predicted, None, {"hard": hard}))
+    everywhere, on_hard = paired_tests(found)
+    assert (everywhere.subset, everywhere.n, everywhere.n_groups) == (None, 40, None)
+    assert (on_hard.subset, on_hard.n) == ("hard", 10)
+    assert on_hard.difference == pytest.approx(-3 / 10)
+    assert "permutation of sentences" in on_hard.method
+    metrics = [summary.metric for summary in seed_summaries([one.row for one in found])]
+    assert metrics == [
+        *("accuracy", "accuracy", "accuracy difference"),
+        *("hard accuracy", "hard accuracy", "hard accuracy difference"),
+    ]

@@ -154,3 +154,18 @@ def test_a_device_that_is_another_board_is_refused():
     check_board(device, find_board("mps2-an386"))
     with pytest.raises(DeviceMissing, match="answers as 'mps2-an386'"):
         check_board(device, find_board("mps3-an547"))
+
+
+def test_a_subset_counts_what_was_answered_of_it():
+    board = find_board("mps2-an386")
+    firmware = Firmware(board, None, 5000, 700, 200, Symbols((), {}))
+    hard = np.array([False, True, True, True])
+    samples = Samples(SAMPLES.truth, None, SAMPLES.labels, {"hard": hard})
+    reference = Reference(np.zeros((4, 2), np.uint8), RIGHT, SAMPLES.truth, np.array([0, 1, 0, 0]))
+    identity = Result(run="mine", task="agreement", attention="softmax", board=board.name)
+    answers = Answers(RIGHT[:3], None, DeviceLost("gone"))
+    found = result_row(identity, MODEL, firmware, samples, reference, answers)
+    subset = found.subsets["hard"]
+    assert (subset.n, subset.device, subset.float32) == (2, 1.0, 0.5)
+    assert subset.ci95[1] == 1
+    assert row(RIGHT).subsets is None

@@ -11,8 +11,10 @@ import pytest
 from entrain.deploy import pipeline
 from entrain.deploy.errors import CheckpointError, ModelError, UsageError
 from entrain.deploy.pipeline import IMPORTED, STAGES, complete, redo
-from entrain.deploy.recipe import TASK, KeywordRecipe, open_run, read_recipe
+from entrain.deploy.recipe import open_run, read_recipe
 from entrain.deploy.runs import Run, create_run
+from entrain.deploy.tasks import TASKS
+from entrain.deploy.tasks.keyword import KeywordRecipe
 
 
 class Listener:
@@ -35,6 +37,10 @@ class Listener:
         yield step
 
 
+def data_of(run):
+    return lambda: TASKS["keyword"].load(read_recipe(run))
+
+
 def no_data():
     raise AssertionError("this stage needs no data")
 
@@ -48,7 +54,7 @@ def touch(path, age):
 @pytest.fixture
 def made(tmp_path):
     """A run whose files were made one after the other."""
-    run = create_run(tmp_path, "made", {"task": TASK})
+    run = create_run(tmp_path, "made", {"task": "keyword"})
     files = (run.checkpoint, run.quantized_checkpoint, run.onnx, run.golden_onnx)
     for age, path in enumerate([*files, run.lowered / "layers.json"]):
         touch(path, 1000 - age)
@@ -56,7 +62,7 @@ def made(tmp_path):
 
 
 def due(run):
-    return [name for name, stage in STAGES[TASK].items() if stage.is_due(run)]
+    return [name for name, stage in STAGES["keyword"].items() if stage.is_due(run)]
 
 
 def test_nothing_is_due_of_a_whole_run(made):
@@ -105,7 +111,7 @@ def test_a_newer_onnx_is_lowered_again_and_nothing_else_is_done(road):
 def test_one_changed_checkpoint_makes_all_that_follows_due(road):
     run, listener = road.run("softmax"), Listener()
     os.utime(run.checkpoint)
-    complete(run, read_recipe(run).load_data, listener)
+    complete(run, data_of(run), listener)
     assert listener.stages == ["quantize", "export", "lower"]
     assert due(run) == []
 
@@ -132,7 +138,8 @@ def test_an_unknown_task_is_told_with_its_file(tmp_path):
 
 def new_run(road, epochs):
     recipe = KeywordRecipe("uniform", data=str(road.data), epochs=epochs)
-    return open_run(road.runs_dir, recipe), recipe.load_data
+    run = open_run(road.runs_dir, recipe)
+    return run, data_of(run)
 
 
 def test_an_interrupted_training_keeps_the_best_so_far(road):
@@ -158,7 +165,7 @@ def test_an_interrupted_quantization_leaves_the_earlier_one(road):
     run = road.run("softmax")
     before = run.quantized_checkpoint.read_bytes()
     with pytest.raises(KeyboardInterrupt):
-        pipeline.quantize(run, read_recipe(run).load_data, Listener("quantize", after=1))
+        pipeline.quantize(run, data_of(run), Listener("quantize", after=1))
     assert run.quantized_checkpoint.read_bytes() == before
 
 
@@ -168,7 +175,7 @@ def test_the_checkpoint_of_another_network_is_refused(road):
     with pytest.raises(
         CheckpointError, match="oscillator-separable attention; the run's is softmax"
     ):
-        complete(run, read_recipe(run).load_data, Listener())
+        complete(run, data_of(run), Listener())
 
 
 @pytest.mark.parametrize("keep", [0, 1000])
@@ -182,7 +189,7 @@ def test_a_damaged_checkpoint_is_refused_with_its_path(road, keep):
 
 def test_data_of_other_words_is_refused(road):
     run = road.run("softmax")
-    data = read_recipe(run).load_data()
+    data = data_of(run)()
     other = type(data)(
         ("high", "low", "odd"),
         *(getattr(data, name) for name in ("train", "validation", "test", "background", "source")),

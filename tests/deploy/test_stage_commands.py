@@ -11,8 +11,8 @@ import pytest
 from entrain.deploy.cli import stages as stage_helpers
 from entrain.deploy.cli.progress import Work
 from entrain.deploy.device.emulated_flash import emulated_flash, flashed_image
-from entrain.deploy.recipe import KeywordRecipe
 from entrain.deploy.runs import Run
+from entrain.deploy.tasks.keyword import KeywordRecipe
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def test_without_any_run_the_small_default_is_trained_first_and_said(
     entrain_here, tones, monkeypatch
 ):
     small = KeywordRecipe("softmax", data=str(tones), epochs=1)  # synthetic speech takes minutes
-    monkeypatch.setattr(stage_helpers, "keyword_recipe", lambda *_: small)
+    monkeypatch.setattr(stage_helpers, "small_default", lambda: small)
     ended = entrain_here("export", "--json")
     assert ended.code == 0
     assert "There is no trained model yet: training the small default first." in ended.err
@@ -229,6 +229,32 @@ def test_a_models_name_that_is_no_runs_name_needs_another(entrain_here, onnx_fil
     odd = onnx_file.rename(onnx_file.with_name("their model.onnx"))
     ended = entrain_here("lower", odd)
     assert (ended.code, "at: --run" in ended.err) == (2, True)
+
+
+def renamed(onnx_file, folder):
+    """Another model in a file of the same name."""
+    folder.mkdir()
+    other = folder / onnx_file.name
+    shutil.copy(onnx_file, other)
+    changed(other, lambda model: setattr(model, "producer_name", "somebody else"))
+    return other
+
+
+def test_another_model_of_the_same_name_replaces_a_run_only_if_it_is_named(
+    entrain_here, onnx_file, tmp_path
+):
+    run = Run(tmp_path / "runs" / "theirs")
+    assert entrain_here("lower", onnx_file).code == 0
+    assert entrain_here("lower", onnx_file).code == 0, "the same file again is no replacement"
+    before = run.onnx.read_bytes()
+    other = renamed(onnx_file, tmp_path / "elsewhere")
+    ended = entrain_here("lower", other)
+    assert (ended.code, run.onnx.read_bytes() == before) == (2, True)
+    assert "error: the run theirs holds another model" in ended.err
+    assert "try: choose another name with --run, or replace it with --run theirs" in ended.err
+    ended = entrain_here("lower", other, "--run", "theirs")
+    assert (ended.code, run.onnx.read_bytes() == before) == (0, False)
+    assert "theirs held another model, which this one replaces" in ended.err
 
 
 def test_a_trained_run_is_not_overwritten_by_anyones_model(road, entrain_here, onnx_file):

@@ -91,7 +91,7 @@ def test_where_resampling_says_nothing_it_is_wilsons(correct: list[bool]) -> Non
 
 
 def test_clips_without_speakers_are_refused() -> None:
-    with pytest.raises(ValueError, match="speakers"):
+    with pytest.raises(ValueError, match="groups"):
         accuracy_interval(np.array([True]), [])
 
 

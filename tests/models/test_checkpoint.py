@@ -14,7 +14,10 @@ from entrain.deploy.errors import CheckpointError
 from entrain.models.attention import AttentionConfig
 from entrain.models.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from entrain.models.keyword_task import FeatureStatistics, TrainedKeyword
+from entrain.models.networks.agreement import AgreementConfig
+from entrain.models.networks.block import BlockStyle
 from entrain.models.networks.keyword import KeywordConfig, KeywordNetwork
+from entrain.models.preparations import Vocabulary
 from entrain.models.training import EpochReport, TrainingConfig
 
 LABELS = ("down", "left", "up")
@@ -45,7 +48,7 @@ def trained() -> TrainedKeyword:
 @pytest.fixture
 def path(tmp_path: Path, trained: TrainedKeyword) -> Path:
     file = tmp_path / "run" / "model.pt"
-    save_checkpoint(file, Checkpoint.of(trained))
+    save_checkpoint(file, Checkpoint.of("keyword", trained, trained.statistics))
     return file
 
 
@@ -57,8 +60,8 @@ def test_a_network_comes_back_with_all_that_belongs_to_it(
     assert checkpoint.training == trained.training
     assert (checkpoint.labels, checkpoint.source) == (LABELS, "synthetic")
     assert (checkpoint.validation_accuracy, checkpoint.epochs) == (0.75, 2)
-    np.testing.assert_array_equal(checkpoint.statistics.mean, trained.statistics.mean)
-    np.testing.assert_array_equal(checkpoint.statistics.deviation, trained.statistics.deviation)
+    np.testing.assert_array_equal(checkpoint.preparation.mean, trained.statistics.mean)
+    np.testing.assert_array_equal(checkpoint.preparation.deviation, trained.statistics.deviation)
     network = checkpoint.build_network()
     features = torch.randn(4, 1, 49, 40)
     assert not network.training
@@ -87,7 +90,7 @@ def test_only_the_finished_file_is_left_and_a_failed_write_loses_nothing(
 
     monkeypatch.setattr(Path, "write_bytes", full_disk)
     with pytest.raises(OSError, match="no space"):
-        save_checkpoint(path, Checkpoint.of(trained))
+        save_checkpoint(path, Checkpoint.of("keyword", trained, trained.statistics))
     assert [file.name for file in path.parent.iterdir()] == ["model.pt"]
     assert path.read_bytes() == before
 
@@ -155,6 +158,11 @@ def other_version(content: dict[str, Any]) -> None:
     content["version"] = 99
 
 
+def first_version(content: dict[str, Any]) -> None:
+    content["version"] = 1
+    content["statistics"] = content.pop("preparation")
+
+
 def other_task(content: dict[str, Any]) -> None:
     content["task"] = "poetry"
 
@@ -184,7 +192,7 @@ def fewer_labels(content: dict[str, Any]) -> None:
 
 
 def missing_weight(content: dict[str, Any]) -> None:
-    del content["state"]["block.attention.anchors"]
+    del content["state"]["block.attention.anchors.vectors"]
 
 
 def other_type(content: dict[str, Any]) -> None:
@@ -200,11 +208,11 @@ def no_tensors(content: dict[str, Any]) -> None:
 
 
 def other_bands(content: dict[str, Any]) -> None:
-    content["statistics"]["mean"] = torch.zeros(3)
+    content["preparation"]["mean"] = torch.zeros(3)
 
 
 def no_deviation(content: dict[str, Any]) -> None:
-    content["statistics"]["deviation"] = torch.zeros(40)
+    content["preparation"]["deviation"] = torch.zeros(40)
 
 
 def no_source(content: dict[str, Any]) -> None:
@@ -214,15 +222,16 @@ def no_source(content: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (other_version, "version 99, expected 1"),
-        (other_task, "'poetry', expected one of: keyword"),
-        (other_mechanism, r"holds block\.attention\.anchors.*softmax"),
+        (other_version, "version 99, expected 2"),
+        (first_version, "version 1, expected 2"),
+        (other_task, "'poetry', expected one of: keyword, agreement"),
+        (other_mechanism, r"holds block\.attention\.anchors\.vectors.*softmax"),
         (other_width, r"is \[25, 48\] torch.float32 in the checkpoint, expected \[25, 64\]"),
         (boundless_width, "expected"),
         (unknown_setting, "temperature"),
         (no_such_mechanism, "magic"),
         (fewer_labels, "1 labels, expected 3"),
-        (missing_weight, r"lacks block\.attention\.anchors"),
+        (missing_weight, r"lacks block\.attention\.anchors\.vectors"),
         (other_type, "torch.float64"),
         (not_a_number, r"embed\.weight holds values that are not numbers"),
         (no_tensors, "state are not tensors"),
@@ -241,3 +250,69 @@ def test_a_checkpoint_of_another_network_says_what_was_expected_and_found(
         load_checkpoint(path)
     assert caught.value.where == str(path)
     assert caught.value.remedy
+
+
+WORDS = ("<PAD>", "the", "dog", "barks", ".")
+
+
+def agreement_checkpoint(**settings: Any) -> Checkpoint:
+    config = AgreementConfig(AttentionConfig(), vocabulary=5, length=4, **settings)
+    torch.manual_seed(1)
+    network = config.build().eval()
+    return Checkpoint(
+        task="agreement",
+        config=config,
+        training=TrainingConfig(epochs=3),
+        labels=("disagrees", "agrees"),
+        preparation=Vocabulary(WORDS),
+        state=network.state_dict(),
+        source="templates",
+        validation_accuracy=0.5,
+        epochs=3,
+    )
+
+
+def test_an_agreement_network_comes_back_with_its_words_and_its_computed_positions(
+    tmp_path: Path,
+) -> None:
+    checkpoint = agreement_checkpoint(style=BlockStyle(norm="layer", activation="gelu"))
+    save_checkpoint(tmp_path / "model.pt", checkpoint)
+    found = load_checkpoint(tmp_path / "model.pt")
+    assert (found.config, found.preparation) == (checkpoint.config, Vocabulary(WORDS))
+    tokens = torch.randint(0, 5, (6, 4))
+    assert torch.equal(found.build_network()(tokens), checkpoint.build_network()(tokens))
+    torch.manual_seed(1)
+    network = checkpoint.config.build().eval()
+    assert torch.equal(found.build_network()(tokens), network(tokens))
+
+
+def test_building_a_network_leaves_the_random_numbers_alone() -> None:
+    checkpoint = agreement_checkpoint()
+    torch.manual_seed(7)
+    expected = torch.rand(3)
+    torch.manual_seed(7)
+    checkpoint.build_network()
+    assert torch.equal(torch.rand(3), expected)
+
+
+@pytest.mark.parametrize(
+    "words", [["the", "dog"], ["a", "b", "c", "d", "a"], [1, 2, 3, 4, 5], None]
+)
+def test_a_vocabulary_of_another_network_is_refused(tmp_path: Path, words: object) -> None:
+    path = tmp_path / "model.pt"
+    save_checkpoint(path, agreement_checkpoint())
+    content = torch.load(path, weights_only=True)
+    content["preparation"] = {"words": words}
+    torch.save(content, path)
+    with pytest.raises(CheckpointError, match="vocabulary"):
+        load_checkpoint(path)
+
+
+def test_tables_that_are_not_in_the_file_may_not_grow_without_bounds(tmp_path: Path) -> None:
+    path = tmp_path / "model.pt"
+    save_checkpoint(path, agreement_checkpoint())
+    content = torch.load(path, weights_only=True)
+    content["config"]["length"] = 10**12
+    torch.save(content, path)
+    with pytest.raises(CheckpointError, match="tables of 32,000,000,000,000 numbers"):
+        load_checkpoint(path)

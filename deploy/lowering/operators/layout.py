@@ -100,3 +100,40 @@ class Broadcast:
 
         shape = static_shape(operand)
         return te.compute(self.shape, lambda *i: element(operand, shape, i), name=name)
+
+
+@dataclass(frozen=True)
+class Slice:
+    """``count`` elements along ``axis``: ``start``, ``start + step`` and so on."""
+
+    axis: int
+    start: int
+    step: int
+    count: int
+
+    def result(self, operand: Node) -> tuple[Shape, str]:
+        """The axis gets the extent ``count``."""
+        before, after = operand.shape[: self.axis], operand.shape[self.axis + 1 :]
+        return (*before, self.count, *after), operand.dtype
+
+    def interval(self, operand: Node) -> Interval:
+        """That of the operand."""
+        return operand.interval
+
+    def reference(self, operand: Array) -> Array:
+        """The same in numpy."""
+        places = self.start + self.step * np.arange(self.count)
+        return operand.take(places, axis=self.axis)
+
+    def compute(self, name: str, operand: Any) -> Any:
+        """Index arithmetic, inlined into the reader."""
+        from tvm import te
+
+        shape = list(static_shape(operand))
+        shape[self.axis] = self.count
+
+        def element(*i: Any) -> Any:
+            place = self.start + self.step * i[self.axis]
+            return operand(*i[: self.axis], place, *i[self.axis + 1 :])
+
+        return te.compute(tuple(shape), element, name=name)

@@ -13,6 +13,7 @@ from entrain.deploy.lowering.translations import (
     layout,
     products,
     reductions,
+    selection,
 )
 from entrain.deploy.lowering.translations.contract import Translation
 
@@ -23,6 +24,7 @@ TRANSLATIONS: dict[str, Translation] = {
     **reductions.TRANSLATIONS,
     **activations.TRANSLATIONS,
     **layout.TRANSLATIONS,
+    **selection.TRANSLATIONS,
 }
 
 ONNX_OPERATORS = frozenset().union(
@@ -32,4 +34,5 @@ ONNX_OPERATORS = frozenset().union(
     reductions.ONNX_OPERATORS,
     activations.ONNX_OPERATORS,
     layout.ONNX_OPERATORS,
+    selection.ONNX_OPERATORS,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from math import inf, isinf
 from typing import Any
@@ -179,16 +179,12 @@ def _clipped(quantity: Quantity, low: float, high: float) -> Quantity:
     return Real(node)
 
 
-def _of_constants(function: Callable[..., Any]) -> Translation:
+def is_nan(_call: Any, operands: Sequence[Quantity]) -> Quantity:
     """How TVM's importer treats the bounds of a Clip: known when lowering, or not at all."""
-
-    def translate(_call: Any, operands: Sequence[Quantity]) -> Quantity:
-        arrays = [value_of(operand) for operand in operands]
-        if any(array is None for array in arrays):
-            raise UnsupportedOperator("a choice between tensors", remedy="export it without")
-        return known(function(*arrays))
-
-    return translate
+    bound = value_of(operands[0])
+    if bound is None:
+        raise UnsupportedOperator("a comparison of tensors", remedy="export it without")
+    return known(np.isnan(bound))
 
 
 TRANSLATIONS: dict[str, Translation] = {
@@ -205,8 +201,7 @@ TRANSLATIONS: dict[str, Translation] = {
     "relax.minimum": minimum,
     "maximum": maximum,
     "minimum": minimum,
-    "relax.isnan": _of_constants(np.isnan),
-    "relax.where": _of_constants(np.where),
+    "relax.isnan": is_nan,
 }
 ONNX_OPERATORS = {
     *("Add", "Sub", "Mul", "Div", "Neg", "Abs", "Reciprocal", "Relu", "Pow", "Clip", "Sqrt")

@@ -22,6 +22,16 @@ def test_the_modules_in_between_are_named_where_it_would_not_be_clear_otherwise(
     assert list(names.values()) == ["attention_field_mean", "attention_read_out_mean"]
 
 
+def test_a_block_is_named_only_where_there_are_several():
+    tail = "/act_quant/export_handler/QuantizeLinear_output_0"
+    tensors = [f"/block/attention/query{tail}", f"/block/fed{tail}"]
+    names = layer_names(tuple(tensors), dict.fromkeys(tensors, ""))
+    assert list(names.values()) == ["attention_query", "fed"]
+    tensors = [f"/blocks.{k}/attention/query{tail}" for k in (0, 1)] + [f"/blocks.1/odd{tail}"]
+    names = layer_names(tuple(tensors), dict.fromkeys(tensors, ""))
+    assert list(names.values()) == ["blocks_0_attention_query", "blocks_1_attention_query", "odd"]
+
+
 def test_any_other_tensor_is_called_as_the_node_that_computes_it():
     tensors = ("my_tensor", "/QuantizeLinear_output_0", "onnx::QuantizeLinear_17")
     names = layer_names(tensors, dict(zip(tensors, ("Conv_0", "/fc/Gemm", "/Add"), strict=True)))

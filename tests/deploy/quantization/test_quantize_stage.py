@@ -12,7 +12,7 @@ from entrain.deploy.errors import CheckpointError
 from entrain.deploy.quantize import (
     QuantizationConfig,
     load_quantized,
-    quantize_keyword,
+    quantize_network,
     save_quantized,
 )
 from entrain.models.attention import AttentionConfig
@@ -52,7 +52,7 @@ def checkpoint_of(attention):
         config=config,
         training=TrainingConfig(),
         labels=("low", "high"),
-        statistics=FeatureStatistics(np.zeros(40, np.float32), np.ones(40, np.float32)),
+        preparation=FeatureStatistics(np.zeros(40, np.float32), np.ones(40, np.float32)),
         state=KeywordNetwork(config).state_dict(),
         source="tones",
         validation_accuracy=0.5,
@@ -69,7 +69,7 @@ def checkpoint():
 def quantized(checkpoint, data):
     reports = []
     config = QuantizationConfig(epochs=1)
-    return quantize_keyword(checkpoint, data, config, reports.append), reports
+    return quantize_network(checkpoint, data, config, reports.append), reports
 
 
 def test_fine_tuning_reports_each_epoch_and_the_accuracy_of_what_is_kept(quantized):
@@ -81,7 +81,7 @@ def test_fine_tuning_reports_each_epoch_and_the_accuracy_of_what_is_kept(quantiz
 
 def test_without_epochs_it_is_calibration_alone_and_repeatable(checkpoint, data):
     config = QuantizationConfig(epochs=0)
-    first, second = (quantize_keyword(checkpoint, data, config, print) for _ in range(2))
+    first, second = (quantize_network(checkpoint, data, config, print) for _ in range(2))
     assert 0.0 <= first.validation_accuracy <= 1.0
     states = first.network.state_dict(), second.network.state_dict()
     assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
@@ -89,7 +89,7 @@ def test_without_epochs_it_is_calibration_alone_and_repeatable(checkpoint, data)
 
 def test_other_words_are_refused(checkpoint, data):
     with pytest.raises(CheckpointError, match="low, high") as caught:
-        quantize_keyword(
+        quantize_network(
             replace(checkpoint, labels=("up", "down")), data, QuantizationConfig(epochs=0), print
         )
     assert "--data-dir" in caught.value.remedy
@@ -99,7 +99,7 @@ def test_a_saved_network_computes_the_same_when_it_is_loaded(quantized, checkpoi
     result, _ = quantized
     path = tmp_path / "quantized.pt"
     save_quantized(path, result.network)
-    features = prepare(data.test, checkpoint.statistics)
+    features = prepare(data.test, checkpoint.preparation)
     with torch.no_grad():
         before = result.network.eval()(features)
         after = load_quantized(path, checkpoint)(features)

@@ -11,11 +11,17 @@ from hypothesis import strategies as st
 from torch import nn
 
 from entrain.deploy.errors import UsageError
-from entrain.deploy.quantization.anchors import FixedAnchors, LearnedAnchors, fix_anchors
-from entrain.deploy.quantization.attention import PlainReadOut
+from entrain.deploy.quantization.anchors import (
+    FixedAnchors,
+    LearnedAnchors,
+    fix_anchors,
+    rounding_radius,
+)
+from entrain.deploy.quantization.attention import PlainReadOut, QuantizedOscillator
 from entrain.deploy.quantization.folding import norm_after, norm_before, unfolded
 from entrain.deploy.quantization.keyword import new_quantized_keyword
 from entrain.deploy.quantization.layers import UNIT_STEPS, unit, values
+from entrain.models.attention import AttentionConfig, build_attention
 
 
 def trained_norm(kind, channels, seed):
@@ -89,6 +95,14 @@ def test_anchors_learn_through_the_rounding():
     learned().square().mul(torch.arange(5.0).view(1, 1, 5, 1)).sum().backward()
     assert learned.anchors.grad is not None
     assert learned.anchors.grad.abs().sum() > 0
+
+
+@pytest.mark.parametrize("slug", ["oscillator-relu-d4", "oscillator-relu-d4-rotation"])
+def test_quantization_begins_with_the_anchors_of_the_trained_network(slug):
+    oscillator = build_attention(AttentionConfig.parse(slug), d_model=12, heads=3, max_length=9)
+    quantized = QuantizedOscillator(oscillator, nn.BatchNorm1d(12).eval(), 7)
+    trained = oscillator.unit_anchors(7).unsqueeze(0)
+    torch.testing.assert_close(quantized.anchors.on_sphere(), rounding_radius(4) * trained)
 
 
 def test_one_is_the_largest_code_of_a_unit_quantizer():

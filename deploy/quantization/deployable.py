@@ -1,0 +1,73 @@
+"""What the device computes, known before anything is trained and without importing torch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from entrain.deploy.errors import UsageError
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from entrain.models.attention import AttentionConfig
+    from entrain.models.networks.block import BlockStyle
+
+# Each mechanism that has an integer form, and its class in `attention.py`.
+FORMS = {
+    "softmax": "QuantizedSoftmax",
+    "oscillator": "QuantizedOscillator",
+    "uniform": "QuantizedUniform",
+}
+LARGEST_EXPONENT = 8
+NORM, ACTIVATION = "batch", "relu"  # what folds into linear maps, and into requantization
+
+
+def require_deployable(attention: AttentionConfig) -> None:
+    """Make sure that the device can compute a mechanism.
+
+    Raises:
+        UsageError: it has no integer form, or an exponent that the device does not compute.
+    """
+    if attention.mechanism not in FORMS:
+        raise UsageError(
+            f"{attention.title} attention has no integer form: it is trained and compared in "
+            "floating point only",
+            remedy=f"the device computes: {', '.join(FORMS)}",
+        )
+    exponent = attention.exponent
+    if exponent != int(exponent) or exponent > LARGEST_EXPONENT:
+        raise UsageError(
+            f"the device computes whole exponents p from 1 to {LARGEST_EXPONENT}, not "
+            f"{exponent:g} ({attention.title})",
+            remedy="train with such a p for the device",
+        )
+
+
+def require_foldable(style: BlockStyle) -> None:
+    """Make sure that the device can compute a block's norm and activation.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    for name, found, wanted in (
+        ("norm", style.norm, NORM),
+        ("activation", style.activation, ACTIVATION),
+    ):
+        if found != wanted:
+            raise UsageError(
+                f"the device does not compute the {name} {found!r}",
+                remedy=f"train the network with the {name} {wanted!r} for the device",
+            )
+
+
+def quantized_form(attention: AttentionConfig) -> type[nn.Module]:
+    """The class of a mechanism's quantized form.
+
+    Raises:
+        UsageError: the device cannot compute it.
+    """
+    from entrain.deploy.quantization import attention as forms
+
+    require_deployable(attention)
+    form: type[nn.Module] = getattr(forms, FORMS[attention.mechanism])
+    return form
