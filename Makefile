@@ -75,8 +75,9 @@ demo: setup  ## train, quantize, build, run and compare, on synthetic speech and
 test test-long: export OMP_NUM_THREADS := 1
 test: setup  ## the tests, under 12 minutes on two cores
 	@$(BIN)/pytest -n $(WORKERS)
-test-long: setup  ## the slow tests
-	@$(BIN)/pytest -n $(WORKERS) -m long
+test-long: setup  ## the slow tests, and those of the Ray cluster, which it installs
+	@$(BIN)/pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e '.[test,cluster]'
+	$(BIN)/pytest -n $(WORKERS) -m long
 
 C_SOURCES = find firmware -name '*.[ch]' -not -path '*/build/*' -print0
 PACKAGES := models deploy firmware fpga

@@ -334,6 +334,7 @@ def ray_address(tmp_path: Path) -> Iterator[str]:
         head.wait()
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not RAY, reason="ray is not installed: pip install 'entrain-edge[cluster]'")
 def test_a_ray_cluster_comes_to_the_same(ray_address: str) -> None:
     alone = run("--json", "--runs-dir", "alone").value
@@ -345,6 +346,7 @@ def test_a_ray_cluster_comes_to_the_same(ray_address: str) -> None:
     assert figures[0] == figures[1]
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not RAY, reason="ray is not installed: pip install 'entrain-edge[cluster]'")
 def test_an_address_without_a_cluster_is_wrong_use() -> None:
     ended = run("--ray", "127.0.0.1:1")
