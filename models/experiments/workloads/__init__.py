@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 # Name in an experiment's file: module and class.
 WORKLOADS: dict[str, str] = {
     "agreement": "entrain.models.experiments.workloads.agreement:Agreement",
+    "agreement-probe": "entrain.models.experiments.workloads.agreement_probe:AgreementProbe",
     "keyword": "entrain.models.experiments.workloads.keyword:Keyword",
     "words": "entrain.models.experiments.workloads.words:Words",
     "characters": "entrain.models.experiments.workloads.characters:Characters",

@@ -104,6 +104,16 @@ class Agreement:
         """Train with this seed and test the last epoch's weights; accuracies in per cent.
 
         Raises:
+            DataError: as `train` does, and UsageError, TrainingDiverged and KeyboardInterrupt.
+        """
+        return outcome(*self.train(seed, place, on_epoch))
+
+    def train(
+        self, seed: int, place: Place, on_epoch: Callable[[EpochReport], None]
+    ) -> tuple[TrainedAgreement, AgreementData]:
+        """Train with this seed; the network, and the data it was trained on.
+
+        Raises:
             DataError: the folder or a line is not as it should be.
             UsageError: values are to be frozen, but the mechanism has none.
             TrainingDiverged: the loss is no longer a number.
@@ -120,7 +130,7 @@ class Agreement:
         )
         if trained.interrupted:
             raise KeyboardInterrupt
-        return outcome(trained, data)
+        return trained, data
 
 
 @cache
