@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from entrain.deploy.build import Firmware
-from entrain.deploy.comparisons import Predictions, compare
+from entrain.deploy.comparisons import Predictions
 from entrain.deploy.device import connect
 from entrain.deploy.device.address import QemuAddress
 from entrain.deploy.environment import environment
-from entrain.deploy.errors import EntrainError, ResultsError, concerning
+from entrain.deploy.errors import EntrainError, concerning
+from entrain.deploy.journal import Journal
 from entrain.deploy.lowering.artifact import LoweredModel
 from entrain.deploy.measure import (
     Reference,
@@ -26,16 +27,10 @@ from entrain.deploy.measure import (
     check_model,
     classes_of,
     reference,
-    result_row,
 )
 from entrain.deploy.pipeline import Progress, build
-from entrain.deploy.results import (
-    Environment,
-    Result,
-    Results,
-    read_results,
-    write_results,
-)
+from entrain.deploy.result_row import result_row
+from entrain.deploy.results import Result, Results
 from entrain.deploy.runs import Run
 from entrain.deploy.target import Target
 from entrain.deploy.tasks import TASKS, Task
@@ -140,7 +135,7 @@ def measure_all(
         progress: is told.
     """
     made_with = environment()
-    journal = _Journal(path, made_with)
+    journal = Journal(path, made_with)
     try:
         _measure_in_lanes(
             _jobs(candidates, targets, made_with.versions.get("gcc"), progress), journal, progress
@@ -150,55 +145,6 @@ def measure_all(
     except KeyboardInterrupt as interruption:
         return Measured(journal.write("interrupted"), interruption)
     return Measured(journal.write(None), None)
-
-
-class _Journal:
-    """results.json as it grows: written anew, whole, with every row; not before the first.
-
-    A whole one that stands there from an earlier comparison is kept as results.previous.json.
-
-    Args:
-        path: the file.
-        made_with: what the figures are made with.
-    """
-
-    def __init__(self, path: Path, made_with: Environment) -> None:
-        self._path = path
-        self._made_with = made_with
-        self._found: dict[int, Predictions] = {}
-        self._lock = threading.Lock()
-
-    def add(self, place: int, measured: Predictions) -> None:
-        """Put a row in its place among the others and write them all."""
-        with self._lock:
-            if not self._found:
-                _keep_previous(self._path)
-            self._found[place] = measured
-        self.write("not finished")
-
-    def write(self, stopped: str | None) -> Results:
-        """Write what there is, and why there is no more of it; None if that is all."""
-        with self._lock:
-            found = [self._found[place] for place in sorted(self._found)]
-            results = Results(
-                environment=self._made_with,
-                results=tuple(item.row for item in found),
-                comparisons=compare(found),
-                stopped=stopped,
-            )
-            if found:
-                write_results(self._path, results)
-            return results
-
-
-def _keep_previous(path: Path) -> None:
-    """Set a finished comparison's results aside, so that one cut short does not replace them."""
-    try:
-        finished = path.is_file() and read_results(path).stopped is None
-    except ResultsError:
-        return  # nothing that could be lost
-    if finished:
-        path.replace(path.with_name("results.previous.json"))
 
 
 def _jobs(
@@ -219,7 +165,7 @@ def _jobs(
     ]
 
 
-def _measure_in_lanes(jobs: Sequence[Job], journal: _Journal, progress: Progress) -> None:
+def _measure_in_lanes(jobs: Sequence[Job], journal: Journal, progress: Progress) -> None:
     """Do the jobs in order, emulators two at a time; the first failure ends them all."""
     emulated = all(isinstance(job.target.address, QemuAddress) for job in jobs)
     lanes = ThreadPoolExecutor(EMULATORS_AT_ONCE if emulated else 1)
@@ -244,7 +190,7 @@ def _measure_in_lanes(jobs: Sequence[Job], journal: _Journal, progress: Progress
 
 
 def _measure(
-    place: int, job: Job, journal: _Journal, progress: Progress, stop: threading.Event
+    place: int, job: Job, journal: Journal, progress: Progress, stop: threading.Event
 ) -> None:
     """One row, incomplete if the device was lost or the work is to stop.
 

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from entrain.deploy.errors import ResultsError
 from entrain.deploy.files import write_whole
 
-SCHEMA_VERSION: Literal[1] = 1
+SCHEMA_VERSION: Literal[2] = 2
 
 USUAL_EPSILON = 1 / 64
 
@@ -117,8 +117,8 @@ class Result(_Record):
     epsilon: float | None = None
     anchors: str | None = None
     seed: int | None = None
-    sample: str = "clip"
-    group: str | None = "speaker"
+    sample: str = "input"
+    group: str | None = None
     split: str | None = None
     data: str | None = None
     board: str
@@ -242,7 +242,7 @@ class Environment(_Record):
 class Results(_Record):
     """A whole results.json. ``stopped`` says why the work ended early, where it did."""
 
-    schema_version: Literal[1] = Field(default=SCHEMA_VERSION, alias="schema")
+    schema_version: Literal[2] = Field(default=SCHEMA_VERSION, alias="schema")
     environment: Environment
     results: tuple[Result, ...] = ()
     comparisons: tuple[Comparison, ...] = ()

@@ -27,7 +27,7 @@ Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Say more about e
 RunsDir = Annotated[Path, typer.Option("--runs-dir", help="Folder that holds the runs.")]
 RunName = Annotated[
     str | None,
-    typer.Option("--run", help="Name of a run; without it, the newest one of the task."),
+    typer.Option("--run", help="Name of a run; without it, the newest trained one."),
 ]
 DataDir = Annotated[
     Path | None,

@@ -27,6 +27,7 @@ from entrain.deploy.lowering.requantization import quantized_expression, title_o
 from entrain.deploy.lowering.translations import TRANSLATIONS
 
 VALUE_TYPES = ("int8", "uint8")
+INDEX_TYPES = ("int32", "int64")  # of what a Gather chooses by
 INTEGER_INPUT = "uint8"  # a firmware reads bytes
 
 # TVM has no base class of its errors; its own are RuntimeErrors
@@ -147,7 +148,7 @@ class _Walk:
 
     def _take_integers(self, parameter: Any) -> None:
         """An input of integers needs no QuantizeLinear: it is a value already, with the step 1."""
-        if not str(parameter.ty.dtype).startswith(("int", "uint")):
+        if str(parameter.ty.dtype) not in INDEX_TYPES:
             return
         taken = {mark.layer for mark in self.marks.values()}
         label, name = identifier(str(parameter.name)), str(parameter.name)

@@ -51,7 +51,7 @@ def shown_by(section: Section) -> list[Finding]:
         if group.mechanism not in (BASELINE, CONTROL):
             found += _beside(group, baseline)
     control = section.group(CONTROL)
-    return found + (_control(control) if control else [])
+    return found + (_control(control, section) if control else [])
 
 
 def softmax_wins(section: Section) -> list[Finding]:
@@ -83,6 +83,8 @@ def _beside(group: Group, baseline: Group) -> list[Finding]:
 
 def _difference(group: Group, difference: Difference, where: str) -> Finding:
     verdict = "a difference" if difference.is_shown else "no difference shown"
+    if difference.is_shown and len(group.rows) == 1:
+        verdict += " between these two networks, of one seed each"
     return Finding(
         f"{group.mechanism} is {_apart(difference.value)} softmax in accuracy{where} (95 % "
         f"interval over {difference.basis} {points_range(difference.interval)}): {verdict}.",
@@ -98,15 +100,18 @@ def _apart(difference: float) -> str:
     return f"{size} points {'above' if difference > 0 else 'below'}"
 
 
-def _control(control: Group) -> list[Finding]:
+def _control(control: Group, section: Section) -> list[Finding]:
     difference = control.difference
     if control.accuracy is None or difference is None:
         return []
     lead = (
         f"The uniform control weighs every position alike and reaches {percent(control.accuracy)}"
     )
+    better = _clearly_better(control, section)
     if difference.is_shown and difference.value < 0:
         lesson = "less than softmax: this task needs attention."
+    elif better is not None:
+        lesson = f"less than {better.mechanism}: this task needs attention, and softmax lacks it."
     else:
         lesson = (
             f"no less than softmax as far as these {samples_of(control.rows[0])} tell. Such a task "
@@ -114,6 +119,20 @@ def _control(control: Group) -> list[Finding]:
             "not that it attends better."
         )
     return [Finding(f"{lead}, {lesson}", "measured")]
+
+
+def _clearly_better(control: Group, section: Section) -> Group | None:
+    """The mechanism, if any, whose interval lies furthest above the control's."""
+    ceiling = control.accuracy_interval
+    floors = [
+        (group.accuracy_interval[0], group)
+        for group in section.groups
+        if group is not control and group.accuracy_interval is not None
+    ]
+    if ceiling is None or not floors:
+        return None
+    floor, best = max(floors, key=lambda one: one[0])
+    return best if floor > ceiling[1] else None
 
 
 def _accuracy_wins(group: Group) -> list[Finding]:

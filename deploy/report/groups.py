@@ -59,7 +59,7 @@ class Group:
 
     @property
     def accuracy_interval(self) -> Interval | None:
-        """Over seeds where there are several, else over the speakers (or samples) of the one."""
+        """Over seeds where there are several, else over the samples of the one, or their groups."""
         return _interval([row.accuracy for row in self.rows if row.accuracy])
 
     def subset_accuracy(self, name: str) -> float | None:
@@ -110,7 +110,7 @@ def samples_of(row: Result) -> str:
 
 
 def basis_of(row: Result) -> str:
-    """Over what the interval of one row's accuracy ranges: speakers, or samples by themselves."""
+    """Over what the interval of one row's accuracy ranges: groups, or samples by themselves."""
     return f"{row.group or row.sample}s"
 
 

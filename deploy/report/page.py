@@ -55,7 +55,7 @@ class PageView:
     environment: Environment
     models: list[str]
     samples: str
-    groupings: list[tuple[str, str]]
+    groupings: list[tuple[str, str | None]]
 
 
 def write_page(path: Path, results: Results) -> None:
@@ -99,10 +99,9 @@ def _view(results: Results) -> PageView:
     )
 
 
-def _groupings(results: Results) -> list[tuple[str, str]]:
-    """What samples there are, with what hangs them together: clips by speaker."""
-    pairs = ((samples_of(row), row.group) for row in results.results)
-    return list(dict.fromkeys((samples, group) for samples, group in pairs if group))
+def _groupings(results: Results) -> list[tuple[str, str | None]]:
+    """What samples there are, with what hangs them together, if anything: clips by speaker."""
+    return list(dict.fromkeys((samples_of(row), row.group) for row in results.results))
 
 
 def _section_view(section: Section) -> SectionView:

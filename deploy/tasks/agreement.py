@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from entrain.deploy.errors import CheckpointError
 from entrain.deploy.tasks.contract import Recipe, Task, Training
 
 if TYPE_CHECKING:
@@ -70,8 +71,16 @@ class AgreementTask(Task[AgreementRecipe, "AgreementData", "Sentences"]):
         checkpoint = Checkpoint.of(self.name, trained, Vocabulary(trained.vocabulary))
         return Training(checkpoint, trained.interrupted)
 
-    def inputs(self, part: Sentences, _checkpoint: Checkpoint) -> Tensor:
+    def inputs(self, part: Sentences, checkpoint: Checkpoint) -> Tensor:
         """See `Task`."""
+        from entrain.models.data.agreement import VOCABULARY
+        from entrain.models.preparations import Vocabulary
+
+        if checkpoint.preparation != Vocabulary(VOCABULARY):
+            raise CheckpointError(
+                "the network numbers its words otherwise than these sentences do",
+                remedy="train it anew with this version's sentences",
+            )
         return part.tokens
 
     def truth(self, part: Sentences) -> Classes:

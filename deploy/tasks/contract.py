@@ -231,7 +231,11 @@ class Task(ABC, Generic[RecipeT, DataT, PartT]):
 
     @abstractmethod
     def inputs(self, part: PartT, checkpoint: Checkpoint) -> Tensor:
-        """What the network reads for each sample, [N, ...]."""
+        """What the network reads for each sample, [N, ...].
+
+        Raises:
+            CheckpointError: the checkpoint does not know these samples.
+        """
 
     @abstractmethod
     def truth(self, part: PartT) -> Classes:

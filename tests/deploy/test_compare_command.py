@@ -29,7 +29,7 @@ def rows_of(road, name):
 def test_json_is_the_list_of_results_and_all_there_is_on_stdout(walked):
     written = json.loads((walked.runs_dir / "compare-first" / "results.json").read_text())
     assert walked.compared.value == written["results"]
-    assert (written["schema"], written["stopped"]) == (1, None)
+    assert (written["schema"], written["stopped"]) == (2, None)
 
 
 def test_there_is_a_row_for_each_run_and_board_in_the_order_asked_for(walked):

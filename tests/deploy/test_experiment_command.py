@@ -17,8 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from entrain.deploy.cli.experiment_table import law_words
+from entrain.models.experiments.power_law import fit_power_law
 from entrain.models.experiments.specification import experiment_names
 from entrain.models.experiments.workloads import WORKLOADS
 
@@ -174,9 +177,25 @@ def test_show_prints_what_is_stored_and_runs_nothing() -> None:
 def test_show_prints_markdown_for_a_readme() -> None:
     run("--variants", "plain")
     lines = entrain("experiment", "show", "fitting.toml", "--markdown").out.splitlines()
-    assert lines[0] == "|  | runs | hard, % | paper | difference |"
+    assert lines[0] == "|  | runs | hard, % | to baseline |"
     assert lines[2].startswith("| plain | 2 | ")
-    assert lines[3] == "| a steep one | 0 | \N{EN DASH} | \N{EN DASH} | \N{EN DASH} |"
+    assert lines[3] == "| a steep one | 0 | \N{EN DASH} | \N{EN DASH} |"
+    assert lines[-1] == "Read this [first]."
+
+
+@pytest.mark.parametrize("command", ["run", "show"])
+def test_a_file_with_the_name_of_a_shipped_experiment_is_not_that_one(command: str) -> None:
+    Path("fitting.toml").rename("sva.toml")
+    ended = entrain("experiment", command, "sva.toml")
+    assert ended.code == 0
+    assert "TMLR" not in ended.out
+
+
+def test_a_failed_training_is_explained_below_the_table() -> None:
+    change("margin = 1.0", "failure = 200.0")
+    assert "A run below 200 % counts as failed (hard)." in run().out
+    change("failure = 200.0", "failure = 0.0")
+    assert "counts as failed" not in run().out
 
 
 def test_plots_are_drawn_into_the_experiments_folder() -> None:
@@ -185,6 +204,14 @@ def test_plots_are_drawn_into_the_experiments_folder() -> None:
     assert f"plot: {plot}" in ended.err
     assert plot.is_file()
     assert plot.with_suffix(".svg").is_file()
+
+
+def test_a_run_of_few_variants_leaves_the_others_in_the_plots() -> None:
+    run()
+    plot = Path("runs/experiment-fitting-small/plot-hard.svg")
+    before = plot.read_bytes()
+    run("--variants", "plain", "--seeds", "1")
+    assert plot.read_bytes() == before
 
 
 def test_a_failed_run_is_reported_and_the_others_are_there() -> None:
@@ -221,6 +248,24 @@ def test_a_wrong_setting_is_found_before_anything_is_run() -> None:
     assert ended.code == 2
     assert "at: fitting.toml:18" in ended.err
     assert not Path("runs").exists()
+
+
+def test_a_key_misspelt_is_named_and_not_the_one_that_it_leaves_missing() -> None:
+    change("seeds = 2", "sedes = 2")
+    ended = run()
+    assert ended.code == 2
+    assert "unknown key 'sedes'" in ended.err
+    assert "at: fitting.toml:6" in ended.err
+
+
+@pytest.mark.parametrize(("seeds", "warned"), [(3, True), (10, False)])
+def test_a_slope_over_few_seeds_is_said_to_be_less_sure_than_it_looks(
+    seeds: int, warned: bool
+) -> None:
+    gaps = {"a": np.linspace(1.9, 2.1, seeds), "b": np.linspace(1.1, 0.9, seeds)}
+    words = law_words(fit_power_law("loss", {"a": 2, "b": 4}, gaps))
+    assert "bootstrap over seeds" in words
+    assert ("too narrow" in words) == warned
 
 
 def test_options_come_from_the_environment_and_the_project_file(

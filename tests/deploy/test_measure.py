@@ -20,8 +20,8 @@ from entrain.deploy.measure import (
     check_board,
     check_model,
     classes_of,
-    result_row,
 )
+from entrain.deploy.result_row import result_row
 from entrain.deploy.results import Result
 
 TENSOR = {"shape": (2,), "dtype": "int8", "scale": 0.5, "zero_point": 0, "onnx_outputs": ("y",)}

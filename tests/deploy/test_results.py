@@ -130,7 +130,7 @@ def test_a_row_has_every_field_of_the_contract_and_null_for_what_does_not_apply(
         "n": 100,
         "ci95": [0.86, 0.97],
     }
-    assert json.loads(RESULTS.model_dump_json(by_alias=True))["schema"] == 1
+    assert json.loads(RESULTS.model_dump_json(by_alias=True))["schema"] == 2
 
 
 @pytest.mark.parametrize("missing", ["low", "high", "source"])
@@ -174,17 +174,17 @@ def test_a_damaged_field_is_named_with_its_file(
 
 def test_half_a_file_is_reported_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "results.json"
-    path.write_text('{"schema": 1,\n "results": [')
+    path.write_text('{"schema": 2,\n "results": [')
     with pytest.raises(ResultsError, match="not JSON") as caught:
         read_results(path)
     assert caught.value.where == f"{path}:2"
 
 
-@pytest.mark.parametrize("content", ['{"schema": 2}', "{}", "[]", "3"])
+@pytest.mark.parametrize("content", ['{"schema": 1}', '{"schema": 3}', "{}", "[]", "3"])
 def test_another_schema_is_refused(tmp_path: Path, content: str) -> None:
     path = tmp_path / "results.json"
     path.write_text(content)
-    with pytest.raises(ResultsError, match="reads schema 1"):
+    with pytest.raises(ResultsError, match="reads schema 2"):
         read_results(path)
 
 

@@ -39,9 +39,19 @@ def take(call: Any, operands: Sequence[Quantity]) -> Quantity:
     places, array = value_of(index), value_of(source)
     if places is None:
         return _rows(source, index, axis, result_shape(call))
+    chosen = _within(places.astype(np.int64), source.shape[axis])
     if array is not None and not _is_table(source):
-        return known(array.take(places.astype(np.int64), axis=axis))
-    return _places(source, places.astype(np.int64), axis, result_shape(call))
+        return known(array.take(chosen, axis=axis))
+    return _places(source, chosen, axis, result_shape(call))
+
+
+def _within(places: Array, extent: int) -> Array:
+    """The places, which are no longer negative here; one beyond the axis is nobody's."""
+    if ((places < 0) | (places >= extent)).any():
+        raise UnsupportedOperator(
+            f"a Gather beyond the {extent} elements of its axis", remedy="correct the model"
+        )
+    return places
 
 
 def _is_table(quantity: Quantity) -> bool:
@@ -86,18 +96,12 @@ def _places(source: Quantity, places: Array, axis: int, shape: tuple[int, ...]) 
     """Fixed places along an axis, evenly spaced."""
     flat = places.ravel()
     steps = np.diff(flat)
-    extent = source.shape[axis]
     if flat.size == 0 or (steps.size and (steps != steps[0]).any()):
         raise UnsupportedOperator(
             "a Gather of places that are not evenly spaced",
             remedy="gather one place, or use Slice",
         )
-    first = int(flat[0]) % extent
-    cut = Slice(axis, first, int(steps[0]) if steps.size else 1, flat.size)
-    if not 0 <= cut.start + cut.step * (cut.count - 1) < extent:
-        raise UnsupportedOperator(
-            f"a Gather beyond the {extent} elements of its axis", remedy="correct the model"
-        )
+    cut = Slice(axis, int(flat[0]), int(steps[0]) if steps.size else 1, flat.size)
     return _cut(source, cut, shape)
 
 
@@ -118,6 +122,11 @@ def strided_slice(call: Any, operands: Sequence[Quantity]) -> Quantity:
     ):
         place = axis % len(result.shape)
         chosen = range(result.shape[place])[start:end:step]
+        if not chosen:
+            raise UnsupportedOperator(
+                f"a Slice of none of the {result.shape[place]} elements of its axis",
+                remedy="correct the model",
+            )
         cut = Slice(place, chosen.start, chosen.step, len(chosen))
         shape = tuple(len(chosen) if k == place else n for k, n in enumerate(result.shape))
         result = _cut(result, cut, shape)

@@ -7,7 +7,7 @@ import onnx
 import pytest
 import torch
 
-from entrain.deploy.errors import UsageError
+from entrain.deploy.errors import CheckpointError, UsageError
 from entrain.deploy.export import export_onnx, write_golden_onnx
 from entrain.deploy.lowering.importer import import_onnx
 from entrain.deploy.lowering.interpreter import interpret
@@ -17,10 +17,15 @@ from entrain.deploy.quantization import attention as forms
 from entrain.deploy.quantization.agreement import new_quantized_agreement
 from entrain.deploy.quantization.deployable import FORMS, quantized_form, require_deployable
 from entrain.deploy.quantize import calibrate
+from entrain.deploy.tasks import find_task
+from entrain.models.agreement_task import RECIPE, TrainedAgreement
 from entrain.models.attention import AttentionConfig
 from entrain.models.attention.couplings import COUPLINGS
+from entrain.models.checkpoint import Checkpoint
+from entrain.models.data.agreement import LABELS, VOCABULARY, generate_agreement
 from entrain.models.networks.agreement import AgreementConfig
 from entrain.models.networks.block import BlockStyle
+from entrain.models.preparations import Vocabulary
 
 WORDS, LENGTH = 60, 7
 
@@ -143,3 +148,27 @@ def test_what_is_called_deployable_has_a_form():
         coupling = "relu" if mechanism == "oscillator" else None
         assert issubclass(quantized_form(AttentionConfig(mechanism, coupling)), torch.nn.Module)
     assert set(forms.FIELDS) == set(COUPLINGS)
+
+
+def checkpoint_knowing(words):
+    config = AgreementConfig(AttentionConfig.parse("uniform"), len(words), LENGTH)
+    trained = TrainedAgreement(
+        network=config.build(),
+        config=config,
+        training=RECIPE,
+        labels=LABELS,
+        vocabulary=words,
+        source="templates",
+        history=(),
+        validation_accuracy=0.5,
+        interrupted=False,
+    )
+    return Checkpoint.of("agreement", trained, Vocabulary(words))
+
+
+def test_a_network_that_numbers_its_words_otherwise_is_refused():
+    task, part = find_task("agreement"), generate_agreement().test
+    assert task.inputs(part, checkpoint_knowing(VOCABULARY)) is part.tokens
+    with pytest.raises(CheckpointError, match="numbers its words otherwise") as caught:
+        task.inputs(part, checkpoint_knowing(VOCABULARY[::-1]))
+    assert caught.value.remedy

@@ -66,6 +66,8 @@ def _prediction(accuracy: float, seed: int, board: str, name: str) -> Prediction
     row = Result(
         run=f"keyword-{name.replace(' ', '-')}-{seed}",
         task="keyword",
+        sample="clip",
+        group="speaker",
         attention=name.split(maxsplit=1)[0],
         coupling=coupling,
         d_osc=2 if coupling else None,

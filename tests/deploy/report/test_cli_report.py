@@ -69,7 +69,7 @@ def test_a_damaged_file_leaves_the_old_page(capsys: pytest.CaptureFixture[str]) 
     folder = Path("runs/compare-1")
     assert report() == 0
     page = (folder / "report.html").read_text()
-    (folder / "results.json").write_text('{"schema": 1, "results": [')
+    (folder / "results.json").write_text('{"schema": 2, "results": [')
     assert report() == 2
     assert "not JSON" in capsys.readouterr().err
     assert (folder / "report.html").read_text() == page

@@ -19,7 +19,7 @@ from entrain.deploy.report.page import render_page, write_page
 from entrain.deploy.report.quantities import quantity_rows
 from entrain.deploy.report.table import results_table
 from entrain.deploy.report.words import DASH
-from entrain.deploy.results import PairedTest, Results
+from entrain.deploy.results import Accuracy, PairedTest, Results
 
 ResultsMaker = Callable[..., Results]
 KINDS = ("measured", "counted", "modelled")
@@ -193,7 +193,39 @@ def test_the_control_tells_whether_the_task_needs_attention(make_results: Result
     (section,) = sections(with_difference(results, "uniform", -0.001, 0.02))
     assert "may hardly need attention" in shown_by(section)[-1].text
     (section,) = sections(with_difference(results, "uniform", -0.2, 0.02))
-    assert "this task needs attention" in shown_by(section)[-1].text
+    assert "less than softmax: this task needs attention" in shown_by(section)[-1].text
+
+
+def test_where_softmax_fails_too_the_control_is_held_to_the_best(
+    make_results: ResultsMaker,
+) -> None:
+    results = with_difference(make_results(boards=("mps2-an386",)), "uniform", -0.001, 0.02)
+    (section,) = sections(
+        results.model_copy(
+            update={
+                "results": tuple(
+                    row.model_copy(
+                        update={"accuracy": Accuracy(device=device, n=50, ci95=interval)}
+                    )
+                    for row in results.results
+                    for device, interval in [
+                        (0.98, (0.97, 0.99)) if row.coupling == "separable" else (0.8, (0.7, 0.9))
+                    ]
+                )
+            }
+        )
+    )
+    said = shown_by(section)[-1].text
+    assert "less than oscillator separable: this task needs attention, and softmax lacks" in said
+
+
+def test_one_seed_compares_two_networks_not_two_mechanisms(make_results: ResultsMaker) -> None:
+    one = with_difference(make_results(boards=("mps2-an386",)), "oscillator relu", 0.2, 0.02)
+    (section,) = sections(one)
+    said = [finding.text for finding in shown_by(section) if "in accuracy" in finding.text]
+    assert any("between these two networks, of one seed each" in text for text in said)
+    (section,) = sections(make_results(boards=("mps2-an386",), seeds=(0, 1, 2)))
+    assert not any("of one seed each" in finding.text for finding in shown_by(section))
 
 
 def test_over_several_seeds_the_interval_is_that_of_the_seeds(make_results: ResultsMaker) -> None:
