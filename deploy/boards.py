@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from entrain.deploy.errors import BoardError, UsageError
 from entrain.deploy.meters.modelled import CostCoefficients
-from entrain.deploy.toml import line_of, read_toml
+from entrain.deploy.toml import place, read_toml
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -104,7 +104,7 @@ def read_board(path: Path) -> Board:
     if board.name != path.parent.name:
         raise BoardError(
             f"the board calls itself {board.name!r} but its folder is {path.parent.name!r}",
-            where=_place(path, ["name"]),
+            where=place(path, ["name"]),
             remedy="give both the same name",
         )
     return board
@@ -117,7 +117,7 @@ def _described(error: ErrorDetails, path: Path) -> BoardError:
         allowed = ", ".join(Board.model_fields)
         return BoardError(
             f"unknown key {dotted!r}",
-            where=_place(path, keys),
+            where=place(path, keys),
             remedy=f"remove it, or correct its spelling; a board's keys: {allowed}",
         )
     if error["type"] == "missing":
@@ -126,16 +126,6 @@ def _described(error: ErrorDetails, path: Path) -> BoardError:
         )
     return BoardError(
         f"{dotted or 'the file'}: {error['msg']}",
-        where=_place(path, keys),
+        where=place(path, keys),
         remedy="correct the value; see the other boards",
     )
-
-
-def _place(path: Path, keys: list[str]) -> str:
-    """File and line of the innermost of ``keys`` that can be found in the file."""
-    text = path.read_text(encoding="utf-8")
-    for length in range(len(keys), 0, -1):
-        line = line_of(text, keys[:length])
-        if line is not None:
-            return f"{path}:{line}"
-    return str(path)

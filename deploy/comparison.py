@@ -230,7 +230,7 @@ def _reference(candidate: Candidate, progress: Progress) -> Reference:
 
 def _identity(candidate: Candidate, target: Target, toolchain: str | None) -> Result:
     """A row that says what is measured where, and nothing yet of what came out."""
-    from entrain.models.networks.keyword import count_parameters
+    from entrain.models.networks.parameters import count_parameters
 
     checkpoint = candidate.checkpoint
     attention = checkpoint.config.attention

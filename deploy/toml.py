@@ -48,6 +48,16 @@ def line_of(text: str, keys: Sequence[str]) -> int | None:
     return None
 
 
+def place(path: Path, keys: Sequence[str]) -> str:
+    """File and line of the innermost of the dotted ``keys`` that can be found in the file."""
+    text = path.read_text(encoding="utf-8")
+    for length in range(len(keys), 0, -1):
+        line = line_of(text, keys[:length])
+        if line is not None:
+            return f"{path}:{line}"
+    return str(path)
+
+
 def toml_text(tables: Mapping[str, object]) -> str:
     """TOML of nested mappings of strings, numbers, booleans and lists; None values are left out."""
     return "\n".join(_lines(tables, ())) + "\n"

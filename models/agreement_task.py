@@ -10,9 +10,10 @@ import torch
 from torch import Tensor, nn
 
 from entrain.deploy.errors import UsageError
-from entrain.models.attention.mechanism import AttentionMechanism
+from entrain.models.attention.freezing import freeze_values
 from entrain.models.data.agreement import AgreementData, Sentences
 from entrain.models.networks.agreement import AgreementConfig, AgreementNetwork
+from entrain.models.prediction import predicted_classes
 from entrain.models.training import EpochReport, TrainingConfig, fit, reproducible
 
 _EVALUATION_BATCH = 2000
@@ -95,7 +96,6 @@ def train_agreement(
         on_epoch,
         snapshot,
     )
-    kept = [report.validation for report in result.history]
     return TrainedAgreement(
         network=network,
         config=config,
@@ -104,7 +104,7 @@ def train_agreement(
         vocabulary=data.vocabulary,
         source=data.source,
         history=result.history,
-        validation_accuracy=max(kept) if result.interrupted else kept[-1],
+        validation_accuracy=result.validation,
         interrupted=result.interrupted,
     )
 
@@ -124,26 +124,9 @@ def shuffled_sentences(
     return epoch_batches
 
 
-def freeze_values(network: nn.Module) -> None:
-    """Take the attention's value maps out of the training.
-
-    Raises:
-        UsageError: if the attention has no value map.
-    """
-    for mechanism in network.modules():
-        if isinstance(mechanism, AttentionMechanism):
-            values = getattr(mechanism, "value", None)
-            if not isinstance(values, nn.Module):
-                raise UsageError(f"{mechanism.config.title} attention has no value map to freeze")
-            values.requires_grad_(requires_grad=False)
-
-
-@torch.no_grad()
 def evaluate(network: nn.Module, tokens: Tensor) -> Tensor:
     """The class that the network scores highest for each of tokens [N, length]: int64 [N]."""
-    network.eval()
-    scores = [network(batch) for batch in torch.split(tokens, _EVALUATION_BATCH)]
-    return torch.cat(scores).argmax(dim=1)
+    return predicted_classes(network, tokens, _EVALUATION_BATCH)
 
 
 def accuracy(predictions: Tensor, sentences: Sentences) -> float:

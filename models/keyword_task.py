@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from entrain.deploy.errors import UsageError
 from entrain.models.attention import AttentionConfig
+from entrain.models.attention.freezing import freeze_values
 from entrain.models.augmentation import (
     Augmentation,
     mask_features,
@@ -22,6 +23,7 @@ from entrain.models.augmentation import (
 )
 from entrain.models.data import Clips, KeywordData
 from entrain.models.features import BANDS, FRAMES, log_mel
+from entrain.models.prediction import predicted_classes
 from entrain.models.training import EpochReport, TrainingConfig, fit, reproducible
 
 _EVALUATION_BATCH = 256
@@ -142,12 +144,9 @@ def augmented_batches(
     return epoch_batches
 
 
-@torch.no_grad()
 def evaluate(network: nn.Module, features: Tensor) -> NDArray[np.int64]:
     """The class that the network scores highest for each of features [N, 1, 49, 40]: int64 [N]."""
-    network.eval()
-    scores = [network(batch) for batch in torch.split(features, _EVALUATION_BATCH)]
-    predictions: NDArray[np.int64] = torch.cat(scores).argmax(dim=1).numpy()
+    predictions: NDArray[np.int64] = predicted_classes(network, features, _EVALUATION_BATCH).numpy()
     return predictions
 
 
@@ -163,6 +162,8 @@ def train_keyword(
     on_epoch: Callable[[EpochReport], None],
     snapshot: Path | None = None,
     augmentation: Augmentation = Augmentation(),  # noqa: B008 - frozen
+    *,
+    frozen_values: bool = False,
 ) -> TrainedKeyword[Settings]:
     """Train a keyword network. The same data, settings and seed give the same weights, bit for bit.
 
@@ -173,9 +174,11 @@ def train_keyword(
         on_epoch: called after every epoch.
         snapshot: a file to keep the training in, so that it can go on; see `fit`.
         augmentation: how the training clips are varied.
+        frozen_values: keep the attention's value maps as they were drawn: the paper's ablation.
 
     Raises:
-        UsageError: if the network does not fit the data's labels or the features.
+        UsageError: if the network does not fit the data's labels or the features, or has no value
+            map to freeze.
         TrainingDiverged: if the loss is no longer a number.
         CheckpointError: if the snapshot is damaged or of another training.
         KeyboardInterrupt: if interrupted before the first epoch was over; later, the best weights
@@ -184,6 +187,8 @@ def train_keyword(
     _check_fit(data, network_config)
     with reproducible(training_config.seed):
         network = network_config.build()
+        if frozen_values:
+            freeze_values(network)
         statistics = feature_statistics(data.train)
         validation = prepare(data.validation, statistics)
     result = fit(
@@ -194,7 +199,6 @@ def train_keyword(
         on_epoch,
         snapshot,
     )
-    kept = [report.validation for report in result.history]
     return TrainedKeyword(
         network=network,
         config=network_config,
@@ -203,7 +207,7 @@ def train_keyword(
         labels=data.labels,
         source=data.source,
         history=result.history,
-        validation_accuracy=max(kept) if result.interrupted else kept[-1],
+        validation_accuracy=result.validation,
         interrupted=result.interrupted,
     )
 

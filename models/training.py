@@ -97,6 +97,12 @@ class FitResult:
     history: tuple[EpochReport, ...]
     interrupted: bool
 
+    @property
+    def validation(self) -> float:
+        """What `validate` returned for this state."""
+        reported = [report.validation for report in self.history]
+        return max(reported) if self.interrupted else reported[-1]
+
 
 @contextmanager
 def reproducible(seed: int) -> Iterator[None]:

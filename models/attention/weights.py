@@ -56,7 +56,7 @@ def attention_weights(
             remedy="Look at a shorter sequence, or at a network of wider heads.",
         )
     probe = copy.deepcopy(attention)
-    probe.value = _Places(attention.heads, attention.d_head)
-    probe.output = nn.Identity()
+    probe.register_module("value", _Places(attention.heads, attention.d_head))
+    probe.register_module("output", nn.Identity())
     read: Tensor = probe(x, padding=padding, causal=causal)
     return split_heads(read, attention.heads)[..., :length]

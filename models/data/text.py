@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from entrain.deploy.errors import DataError, UsageError
+from entrain.models.choices import check_choice
 
 Words = NDArray[np.int64]
 
@@ -153,10 +154,7 @@ def load_text(folder: Path, corpus: str, vocabulary: int) -> TextData:
         UsageError: there is no such corpus, or the vocabulary is too small.
         DataError: one of its files is not there, is empty or no text.
     """
-    if corpus not in CORPORA:
-        raise UsageError(
-            f"there is no corpus {corpus!r}", remedy=f"Choose one of: {', '.join(CORPORA)}."
-        )
+    check_choice("corpus", corpus, CORPORA)
     if vocabulary <= len(SPECIAL):
         raise UsageError(f"a vocabulary of {vocabulary} has no room for a word")
     layout = CORPORA[corpus]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from entrain.deploy.errors import UsageError
-from entrain.deploy.toml import line_of, read_toml
+from entrain.deploy.toml import place, read_toml
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -35,14 +35,17 @@ def read_table(path: Path, kind: type[AnyTable]) -> AnyTable:
     try:
         return kind.model_validate(content)
     except ValidationError as error:
-        raise described(error.errors()[0], path) from error
+        found = error.errors()
+        # A key misspelt is one missing too: what stands in the file says more.
+        unknown = (one for one in found if one["type"] == "extra_forbidden")
+        raise described(next(unknown, found[0]), path) from error
 
 
 def described(error: ErrorDetails, path: Path, above: Sequence[str] = ()) -> UsageError:
     """What pydantic found, as an error for a person.
 
     Args:
-        error: the first of pydantic's errors.
+        error: one of pydantic's errors.
         path: the file.
         above: the tables in which the keys of the error stand.
     """
@@ -66,13 +69,3 @@ def described(error: ErrorDetails, path: Path, above: Sequence[str] = ()) -> Usa
         where=place(path, keys),
         remedy="correct the value; see the other experiments",
     )
-
-
-def place(path: Path, keys: Sequence[str]) -> str:
-    """File and line of the innermost of ``keys`` that can be found in the file."""
-    text = path.read_text(encoding="utf-8")
-    for length in range(len(keys), 0, -1):
-        line = line_of(text, keys[:length])
-        if line is not None:
-            return f"{path}:{line}"
-    return str(path)

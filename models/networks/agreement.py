@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from entrain.deploy.errors import UsageError
 from entrain.models.attention import AttentionConfig
-from entrain.models.networks.block import AttentionBlock, BlockStyle
+from entrain.models.networks.block import BlockStyle
 from entrain.models.networks.norm import NORMS
 from entrain.models.networks.positions import POSITIONS
+from entrain.models.networks.stack import build_block, check_stack
 
 CLASSES = 2
 
@@ -47,16 +47,8 @@ class AgreementConfig:
     style: BlockStyle = BlockStyle()  # noqa: RUF009 - frozen
 
     def __post_init__(self) -> None:
-        sizes = (self.vocabulary, self.d_model, self.heads, self.layers, self.d_feed)
-        if min(sizes) < 1 or self.length < 2:
-            raise UsageError(f"every size of an agreement network must be positive: {self}")
-        if self.positions not in POSITIONS:
-            raise UsageError(
-                f"there are no positions {self.positions!r}",
-                remedy=f"Choose one of: {', '.join(POSITIONS)}.",
-            )
-        if not 0 <= self.dropout < 1:
-            raise UsageError(f"dropout must be at least 0 and below 1, not {self.dropout}")
+        # The verb stands before the last word.
+        check_stack(self, "an agreement network", self.vocabulary, self.length - 1, self.layers)
 
     @property
     def verb(self) -> int:
@@ -82,15 +74,7 @@ class AgreementNetwork(nn.Module):
         self.positions = POSITIONS[config.positions](config.length, config.d_model)
         self.dropout = nn.Dropout(config.dropout)
         self.blocks = nn.ModuleList(
-            AttentionBlock(
-                config.attention,
-                config.d_model,
-                config.heads,
-                config.d_feed,
-                config.length,
-                config.style,
-            )
-            for _ in range(config.layers)
+            build_block(config, config.length) for _ in range(config.layers)
         )
         self.head_norm = NORMS[config.style.norm](config.d_model)
         self.classifier = nn.Linear(config.d_model, CLASSES)

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from entrain.deploy.errors import UsageError
 from entrain.models.attention import AttentionConfig, build_attention
 from entrain.models.attention.streaming import DecoderState
+from entrain.models.choices import check_choice
 from entrain.models.networks.norm import NORMS
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": torch.relu, "gelu": F.gelu}
@@ -42,12 +43,14 @@ class BlockStyle:
             ("norm", self.norm, NORMS),
             ("activation", self.activation, ACTIVATIONS),
         ):
-            if value not in known:
-                raise UsageError(
-                    f"there is no {name} {value!r}", remedy=f"Choose one of: {', '.join(known)}."
-                )
-        if not 0 <= self.dropout < 1:
-            raise UsageError(f"dropout must be at least 0 and below 1, not {self.dropout}")
+            check_choice(name, value, known)
+        check_dropout(self.dropout)
+
+
+def check_dropout(probability: float) -> None:
+    """Raise a `UsageError` unless the probability of dropout is in [0, 1)."""
+    if not 0 <= probability < 1:
+        raise UsageError(f"dropout must be at least 0 and below 1, not {probability}")
 
 
 class AttentionBlock(nn.Module):

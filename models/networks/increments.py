@@ -50,8 +50,3 @@ class CharacterNetwork(nn.Module, ABC):
         for layer in self.layers:
             state = layer(state)
         return self.score(state)
-
-
-def count_parameters(network: nn.Module) -> int:
-    """Number of learned values."""
-    return sum(parameter.numel() for parameter in network.parameters())

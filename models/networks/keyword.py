@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from entrain.deploy.errors import UsageError
 from entrain.models.attention import MECHANISMS, AttentionConfig
-from entrain.models.networks.block import AttentionBlock
+from entrain.models.networks.block import AttentionBlock, check_dropout
 from entrain.models.networks.norm import FeatureNorm
 from entrain.models.networks.positions import POSITION_DEVIATION
 
@@ -49,8 +49,7 @@ class KeywordConfig:
         sizes = (self.classes, self.frames, self.bands, *self.channels)
         if min(*sizes, self.d_model, self.heads, self.d_feed) < 1:
             raise UsageError(f"every size of a keyword network must be positive: {self}")
-        if not 0 <= self.dropout < 1:
-            raise UsageError(f"dropout must be at least 0 and below 1, not {self.dropout}")
+        check_dropout(self.dropout)
 
     @property
     def tokens(self) -> int:
@@ -145,11 +144,6 @@ class KeywordNetwork(nn.Module):
         tokens = self.block(self.dropout(tokens))
         logits: Tensor = self.classifier(self.head_norm(tokens).mean(dim=1))
         return logits
-
-
-def count_parameters(network: nn.Module) -> int:
-    """Number of learned values, norms included."""
-    return sum(parameter.numel() for parameter in network.parameters())
 
 
 def count_multiply_adds(config: KeywordConfig) -> int:

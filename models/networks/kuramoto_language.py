@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from entrain.deploy.errors import UsageError
 from entrain.models.attention.kuramoto import KuramotoAttention, bound
+from entrain.models.choices import check_choice
 from entrain.models.networks.increments import CharacterNetwork, IncrementLayer
 from entrain.models.networks.swiglu import SwiGLU
 
@@ -91,10 +92,7 @@ class KuramotoConfig:
             raise UsageError(f"every size must be positive: {self}")
         if self.phases % self.heads:
             raise UsageError(f"{self.phases} phases cannot be divided among {self.heads} heads")
-        if self.feed not in FEEDS:
-            raise UsageError(
-                f"there is no feed {self.feed!r}", remedy=f"Choose one of: {', '.join(FEEDS)}."
-            )
+        check_choice("feed", self.feed, FEEDS)
 
     def build(self) -> KuramotoLanguage:
         """The network, with random weights."""

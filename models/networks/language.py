@@ -13,6 +13,7 @@ from entrain.models.attention.streaming import DecoderState
 from entrain.models.networks.block import AttentionBlock, BlockStyle
 from entrain.models.networks.norm import NORMS
 from entrain.models.networks.positions import POSITIONS
+from entrain.models.networks.stack import build_block, check_stack
 
 PAPERS_STYLE = BlockStyle("layer", "gelu", 0.1)
 
@@ -49,16 +50,7 @@ class LanguageConfig:
     style: BlockStyle = PAPERS_STYLE
 
     def __post_init__(self) -> None:
-        sizes = (self.vocabulary, self.context, self.d_model, self.heads, self.layers, self.d_feed)
-        if min(sizes) < 1:
-            raise UsageError(f"every size of a language model must be positive: {self}")
-        if self.positions not in POSITIONS:
-            raise UsageError(
-                f"there are no positions {self.positions!r}",
-                remedy=f"Choose one of: {', '.join(POSITIONS)}.",
-            )
-        if not 0 <= self.dropout < 1:
-            raise UsageError(f"dropout must be at least 0 and below 1, not {self.dropout}")
+        check_stack(self, "a language model", self.vocabulary, self.context, self.layers)
 
     def build(self) -> LanguageNetwork:
         """The network, with random weights."""
@@ -80,15 +72,7 @@ class LanguageNetwork(nn.Module):
         self.positions = POSITIONS[config.positions](config.context, config.d_model)
         self.dropout = nn.Dropout(config.dropout)
         self.blocks = nn.ModuleList(
-            AttentionBlock(
-                config.attention,
-                config.d_model,
-                config.heads,
-                config.d_feed,
-                config.context,
-                config.style,
-            )
-            for _ in range(config.layers)
+            build_block(config, config.context) for _ in range(config.layers)
         )
         self.head_norm = NORMS[config.style.norm](config.d_model)
         self.head = nn.Linear(config.d_model, config.vocabulary)

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from entrain.deploy.errors import UsageError
 from entrain.models.attention import MECHANISMS, AttentionConfig
-from entrain.models.networks.block import AttentionBlock, BlockStyle
+from entrain.models.networks.block import BlockStyle
 from entrain.models.networks.positions import POSITIONS
+from entrain.models.networks.stack import build_block, check_stack
 
 PAPER_STYLE = BlockStyle(norm="layer", activation="gelu", dropout=0.1)
 
@@ -51,16 +51,7 @@ class LinearKeywordConfig:
     style: BlockStyle = PAPER_STYLE
 
     def __post_init__(self) -> None:
-        sizes = (self.classes, self.frames, self.bands, self.d_model, self.heads, self.d_feed)
-        if min(sizes) < 1:
-            raise UsageError(f"every size of a keyword network must be positive: {self}")
-        if self.positions not in POSITIONS:
-            raise UsageError(
-                f"there are no positions {self.positions!r}",
-                remedy=f"Choose one of: {', '.join(POSITIONS)}.",
-            )
-        if not 0 <= self.dropout < 1:
-            raise UsageError(f"dropout must be at least 0 and below 1, not {self.dropout}")
+        check_stack(self, "a keyword network", self.classes, self.frames, self.bands)
 
     @property
     def tokens(self) -> int:
@@ -85,14 +76,7 @@ class LinearKeywordNetwork(nn.Module):
         self.embed = nn.Linear(config.bands, config.d_model)
         self.positions = POSITIONS[config.positions](config.frames, config.d_model)
         self.dropout = nn.Dropout(config.dropout)
-        self.block = AttentionBlock(
-            config.attention,
-            config.d_model,
-            config.heads,
-            config.d_feed,
-            config.frames,
-            config.style,
-        )
+        self.block = build_block(config, config.frames)
         self.classifier = nn.Linear(config.d_model, config.classes)
 
     def forward(self, features: Tensor) -> Tensor:

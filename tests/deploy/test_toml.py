@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from entrain.deploy.errors import UsageError
-from entrain.deploy.toml import line_of, read_toml, toml_text
+from entrain.deploy.toml import line_of, place, read_toml, toml_text
 
 texts = st.text(st.characters(exclude_categories=("Cs",)))
 values = st.one_of(
@@ -43,3 +43,11 @@ def test_the_line_of_a_key_is_found_in_its_own_table() -> None:
     assert line_of(text, ["cost", "size"]) == 5
     assert line_of(text, ["cost", "deep", "size"]) == 8
     assert line_of(text, ["absent"]) is None
+
+
+def test_the_place_is_that_of_the_innermost_key_there_is(tmp_path: Path) -> None:
+    path = tmp_path / "board.toml"
+    path.write_text("size = 1\n\n[cost]\nvolts = 1.8\n")
+    assert place(path, ["cost", "volts"]) == f"{path}:4"
+    assert place(path, ["cost", "amperes", "most"]) == f"{path}:3"
+    assert place(path, ["absent"]) == place(path, []) == str(path)

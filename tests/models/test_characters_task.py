@@ -24,8 +24,8 @@ from entrain.models.experiments.papers import published_figures
 from entrain.models.experiments.specification import build_workload, find_experiment
 from entrain.models.experiments.workload import Outcome, Place
 from entrain.models.experiments.workloads.characters import NETWORKS, Characters
-from entrain.models.networks.increments import count_parameters
 from entrain.models.networks.kuramoto_language import KuramotoConfig
+from entrain.models.networks.parameters import count_parameters
 from entrain.models.networks.rotary_language import RotaryConfig
 from entrain.models.training import EpochReport, TrainingConfig
 

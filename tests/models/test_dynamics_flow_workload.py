@@ -34,6 +34,16 @@ def test_the_formula_predicts_what_converges(d: int) -> None:
     assert metrics["weak"] > 0
 
 
+def test_a_tolerance_is_a_distance_and_the_formula_has_its_angle() -> None:
+    # At once, from anywhere on the circle: within a distance of 1.5 is within 2 asin(0.75) of z*.
+    flow = Flow(tolerance=1.5, horizon=1e-6, sequences=40, integrator="exact")
+    metrics = measured(flow).metrics
+    within, near = (100 * 2 * math.asin(distance / 2) / math.pi for distance in (1.5, 0.1))
+    assert metrics["expected"] == pytest.approx(within, abs=0.01)
+    assert metrics["converged"] == pytest.approx(within, abs=1.5)
+    assert metrics["far"] == pytest.approx(100 - near, abs=0.6)
+
+
 def test_the_integrator_and_the_closed_form_count_alike() -> None:
     flows = [
         Flow(d_osc=3, sequences=2, tokens=20, horizon=2.0, integrator=name)

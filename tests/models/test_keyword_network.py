@@ -11,9 +11,9 @@ from entrain.models.networks.keyword import (
     KeywordConfig,
     KeywordNetwork,
     count_multiply_adds,
-    count_parameters,
 )
 from entrain.models.networks.norm import FeatureNorm
+from entrain.models.networks.parameters import count_parameters
 
 ALL = ["softmax", "uniform", "oscillator-softplus", "oscillator-relu", "oscillator-separable"]
 

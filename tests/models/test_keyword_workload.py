@@ -15,7 +15,6 @@ from entrain.models.experiments.specification import build_workload, find_experi
 from entrain.models.experiments.workload import Outcome, Place
 from entrain.models.experiments.workloads import keyword
 from entrain.models.experiments.workloads.keyword import (
-    FrozenValues,
     Keyword,
     noisy_accuracies,
     shuffled_accuracy,
@@ -77,7 +76,7 @@ def test_a_training_that_was_stopped_goes_on_to_the_same_outcome(tmp_path: Path)
 def test_frozen_values_stay_where_they_started(tone_data: KeywordData) -> None:
     config = LinearKeywordConfig(AttentionConfig.parse("oscillator-relu"), classes=2)
     training = TrainingConfig(epochs=2, warmup_epochs=0, batch=16, seed=5)
-    trained = train_keyword(tone_data, FrozenValues(config), training, lambda _: None)
+    trained = train_keyword(tone_data, config, training, lambda _: None, frozen_values=True)
     torch.manual_seed(5)
     start = config.build().block.attention
     end = trained.network.get_submodule("block.attention")

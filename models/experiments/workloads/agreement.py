@@ -10,7 +10,7 @@ parameters; biased maps to queries, keys and values; weight decay on matrices on
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -31,13 +31,14 @@ from entrain.models.data.agreement import (
     load_agreement,
 )
 from entrain.models.experiments.workload import Outcome, Place
+from entrain.models.experiments.workloads.recipe import TrainedWorkload
 from entrain.models.networks.agreement import AgreementConfig
 from entrain.models.networks.block import BlockStyle
 from entrain.models.training import EpochReport, TrainingConfig
 
 
 @dataclass(frozen=True)
-class Agreement:
+class Agreement(TrainedWorkload):
     """Train an agreement network and test it on all and on the hard sentences.
 
     The data is a folder as `load_agreement` reads it; without one, the paper's sentences.
@@ -48,7 +49,7 @@ class Agreement:
         dropout: after the positions and in the blocks.
         norm: as activation, of `BlockStyle`.
         frozen_values: whether the value maps keep their random start.
-        epochs: as the fields below, of `TrainingConfig`.
+        epochs: as the fields below, of `TrainingConfig`; the paper's.
     """
 
     attention: str = "softmax"
@@ -90,15 +91,8 @@ class Agreement:
 
     def training(self, seed: int) -> TrainingConfig:
         """How the network is trained with this seed."""
-        return TrainingConfig(
-            epochs=self.epochs,
-            warmup_epochs=self.warmup_epochs,
-            peak_rate=self.peak_rate,
-            weight_decay=self.weight_decay,
-            batch=self.batch,
-            label_smoothing=self.label_smoothing,
-            seed=seed,
-        )
+        recipe = super().training(seed)
+        return replace(recipe, label_smoothing=self.label_smoothing)
 
     def measure(self, seed: int, place: Place, on_epoch: Callable[[EpochReport], None]) -> Outcome:
         """Train with this seed and test the last epoch's weights; accuracies in per cent.

@@ -19,6 +19,7 @@ from entrain.models.attention.oscillator import OscillatorAttention
 from entrain.models.attention.projections import ProjectedAttention
 from entrain.models.attention.settling import TimedSettling, with_settling
 from entrain.models.attention.weights import attention_weights
+from entrain.models.choices import check_choice
 from entrain.models.data.agreement import VERB, AgreementData
 from entrain.models.experiments.workload import Outcome, Place
 from entrain.models.experiments.workloads.agreement import Agreement, outcome
@@ -38,11 +39,11 @@ class Probe:
 
     Args:
         look: figures of a trained network, from it, its data and the seed.
-        needs: the kind of attention that it can look into.
+        suits: whether it can look into attention of this class.
     """
 
     look: Callable[[TrainedAgreement, AgreementData, int], Mapping[str, float]]
-    needs: type[AttentionMechanism]
+    suits: Callable[[type[AttentionMechanism]], bool]
 
 
 @dataclass(frozen=True)
@@ -57,12 +58,9 @@ class AgreementProbe(Agreement):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.probe not in PROBES:
-            raise UsageError(
-                f"there is no probe {self.probe!r}", remedy=f"Choose one of: {', '.join(PROBES)}."
-            )
+        check_choice("probe", self.probe, PROBES)
         mechanism = MECHANISMS[AttentionConfig.parse(self.attention).mechanism]
-        if not issubclass(mechanism, PROBES[self.probe].needs):
+        if not PROBES[self.probe].suits(mechanism):
             raise UsageError(f"{self.attention} attention has nothing for the probe {self.probe!r}")
 
     def measure(self, seed: int, place: Place, on_epoch: Callable[[EpochReport], None]) -> Outcome:
@@ -119,6 +117,6 @@ def finite_settling(
 
 
 PROBES: dict[str, Probe] = {
-    "verb-attention": Probe(verb_attention, ProjectedAttention),
-    "settling": Probe(finite_settling, OscillatorAttention),
+    "verb-attention": Probe(verb_attention, lambda kind: issubclass(kind, ProjectedAttention)),
+    "settling": Probe(finite_settling, lambda kind: issubclass(kind, OscillatorAttention)),
 }

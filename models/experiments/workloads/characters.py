@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -17,17 +17,20 @@ from entrain.models.characters_task import (
     probe,
     train_characters,
 )
+from entrain.models.choices import check_choice
 from entrain.models.data.characters import CharacterData, load_characters
 from entrain.models.experiments.workload import Outcome, Place
-from entrain.models.networks.increments import CharacterNetwork, count_parameters
+from entrain.models.experiments.workloads.recipe import TrainedWorkload
+from entrain.models.networks.increments import CharacterNetwork
 from entrain.models.networks.kuramoto_language import KuramotoConfig, KuramotoLanguage
+from entrain.models.networks.parameters import count_parameters
 from entrain.models.networks.rotary_language import ROTARY, RotaryConfig
 from entrain.models.order import frequencies_by_depth, norms_by_depth, order_by_depth
 from entrain.models.training import EpochReport, TrainingConfig
 
 
 @dataclass(frozen=True)
-class Characters:
+class Characters(TrainedWorkload):
     """Train a character network, and count the bits it needs for a character of the test part.
 
     The data is a folder with enwik8 or its beginning; there is no built-in text. The test part is
@@ -58,16 +61,11 @@ class Characters:
     epochs: int = 20
     warmup_epochs: int = 1
     peak_rate: float = 4e-3
-    weight_decay: float = TrainingConfig.weight_decay
     batch: int = 8
     clip: float = TrainingConfig.clip
 
     def __post_init__(self) -> None:
-        if self.network not in NETWORKS:
-            raise UsageError(
-                f"there is no network {self.network!r}",
-                remedy=f"Choose one of: {', '.join(NETWORKS)}.",
-            )
+        check_choice("network", self.network, NETWORKS)
         if self.attention != ROTARY and self.network != "transformer":
             raise UsageError(f"the network {self.network!r} has its own attention")
         # Settings that make no sense are told before anything is trained.
@@ -85,16 +83,8 @@ class Characters:
 
     def training(self, seed: int) -> TrainingConfig:
         """How the network is trained with this seed."""
-        return TrainingConfig(
-            epochs=self.epochs,
-            warmup_epochs=self.warmup_epochs,
-            peak_rate=self.peak_rate,
-            weight_decay=self.weight_decay,
-            batch=self.batch,
-            label_smoothing=0.0,
-            clip=self.clip,
-            seed=seed,
-        )
+        recipe = super().training(seed)
+        return replace(recipe, label_smoothing=0.0, clip=self.clip)
 
     def measure(self, seed: int, place: Place, on_epoch: Callable[[EpochReport], None]) -> Outcome:
         """Train with this seed and measure.

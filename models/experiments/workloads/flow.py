@@ -18,6 +18,7 @@ from torch import Tensor
 from entrain.deploy.errors import UsageError
 from entrain.deploy.statistics import wilson_interval
 from entrain.models.attention.settling import STARTS, AdaptiveSettling, Start, TimedSettling
+from entrain.models.choices import check_choice
 from entrain.models.dynamics import (
     angle_between,
     cap_probability,
@@ -76,11 +77,7 @@ class Flow:
 
     def __post_init__(self) -> None:
         for name, choices in (("fields", FIELDS), ("start", STARTS), ("integrator", INTEGRATORS)):
-            if getattr(self, name) not in choices:
-                raise UsageError(
-                    f"there is no {name} {getattr(self, name)!r}",
-                    remedy=f"Choose one of: {', '.join(choices)}.",
-                )
+            check_choice(name, getattr(self, name), choices)
         if self.d_osc < 2:
             raise UsageError(f"an oscillator needs at least 2 dimensions, not {self.d_osc}")
         for name in ("sequences", "tokens", "epochs", "starts", "median", "spread", "horizon"):

@@ -8,7 +8,7 @@ accuracy; here the test set is the measure, and the last epoch's weights are jud
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -19,13 +19,14 @@ from torch import Tensor, nn
 from entrain.deploy.errors import UsageError
 from entrain.deploy.statistics import balanced_accuracy, confusion_matrix
 from entrain.models.attention import AttentionConfig
-from entrain.models.attention.mechanism import AttentionMechanism
 from entrain.models.attention.settling import disturbed
 from entrain.models.augmentation import Augmentation
+from entrain.models.choices import check_choice
 from entrain.models.data import KeywordData
 from entrain.models.data.speech import load_speech_commands
 from entrain.models.data.synthetic_speech import WORDS, synthetic_speech
 from entrain.models.experiments.workload import Outcome, Place
+from entrain.models.experiments.workloads.recipe import TrainedWorkload
 from entrain.models.keyword_task import (
     KeywordSettings,
     TrainedKeyword,
@@ -52,7 +53,7 @@ AUGMENTATIONS: dict[str, Augmentation] = {
 
 
 @dataclass(frozen=True)
-class Keyword:
+class Keyword(TrainedWorkload):
     """Train a keyword network, test it, probe it.
 
     The data is a folder in the layout of Speech Commands; without one, synthetic speech, whose
@@ -67,7 +68,7 @@ class Keyword:
         frozen_values: whether the value map keeps its random start.
         words: the words to tell apart.
         augmentation: a name of `AUGMENTATIONS`.
-        epochs: as the fields below, of `TrainingConfig`.
+        label_smoothing: as the fields of `TrainedWorkload`, of `TrainingConfig`.
     """
 
     network: str = "convolutional"
@@ -77,11 +78,6 @@ class Keyword:
     frozen_values: bool = False
     words: tuple[str, ...] = WORDS
     augmentation: str = "varied"
-    epochs: int = TrainingConfig.epochs
-    warmup_epochs: int = TrainingConfig.warmup_epochs
-    peak_rate: float = TrainingConfig.peak_rate
-    weight_decay: float = TrainingConfig.weight_decay
-    batch: int = TrainingConfig.batch
     label_smoothing: float = TrainingConfig.label_smoothing
 
     def __post_init__(self) -> None:
@@ -89,30 +85,19 @@ class Keyword:
             ("network", self.network, NETWORKS),
             ("augmentation", self.augmentation, AUGMENTATIONS),
         ):
-            if value not in known:
-                raise UsageError(
-                    f"there is no {name} {value!r}", remedy=f"Choose one of: {', '.join(known)}."
-                )
+            check_choice(name, value, known)
         # Settings that make no sense are told before anything is trained.
         self.settings(len(self.words))
         self.training(0)
 
     def settings(self, classes: int) -> KeywordSettings:
         """The network's configuration for so many words."""
-        settings = NETWORKS[self.network](self, classes)
-        return FrozenValues(settings) if self.frozen_values else settings
+        return NETWORKS[self.network](self, classes)
 
     def training(self, seed: int) -> TrainingConfig:
         """How the network is trained with this seed."""
-        return TrainingConfig(
-            epochs=self.epochs,
-            warmup_epochs=self.warmup_epochs,
-            peak_rate=self.peak_rate,
-            weight_decay=self.weight_decay,
-            batch=self.batch,
-            label_smoothing=self.label_smoothing,
-            seed=seed,
-        )
+        recipe = super().training(seed)
+        return replace(recipe, label_smoothing=self.label_smoothing)
 
     def measure(self, seed: int, place: Place, on_epoch: Callable[[EpochReport], None]) -> Outcome:
         """Train with this seed, test and probe; accuracies in per cent.
@@ -130,6 +115,7 @@ class Keyword:
             on_epoch,
             place.snapshot,
             AUGMENTATIONS[self.augmentation],
+            frozen_values=self.frozen_values,
         )
         if trained.interrupted:
             raise KeyboardInterrupt
@@ -198,55 +184,6 @@ def noisy_accuracies(
         for level in NOISES
         for kind, noises in (("coupling", (level, 0.0)), ("state", (0.0, level)))
     }
-
-
-@dataclass(frozen=True)
-class FrozenValues:
-    """A keyword network whose value map keeps its random start: the paper's value ablation.
-
-    What such a network learns of the other frames, it learns through the attention's weights.
-
-    Args:
-        config: the network.
-
-    Raises:
-        UsageError: `build`, if the mechanism has no value map.
-    """
-
-    config: KeywordSettings
-
-    @property
-    def attention(self) -> AttentionConfig:
-        """That of the network."""
-        return self.config.attention
-
-    @property
-    def classes(self) -> int:
-        """Those of the network."""
-        return self.config.classes
-
-    @property
-    def frames(self) -> int:
-        """Those of the network."""
-        return self.config.frames
-
-    @property
-    def bands(self) -> int:
-        """Those of the network."""
-        return self.config.bands
-
-    def build(self) -> nn.Module:
-        """The network, with random weights, of which the value maps are not trained."""
-        network = self.config.build()
-        mechanisms = [part for part in network.modules() if isinstance(part, AttentionMechanism)]
-        for mechanism in mechanisms:
-            values = getattr(mechanism, "value", None)
-            if not isinstance(values, nn.Module):
-                raise UsageError(
-                    f"{self.attention.title} attention has no value map that could be frozen"
-                )
-            values.requires_grad_(requires_grad=False)
-        return network
 
 
 def _convolutional(workload: Keyword, classes: int) -> KeywordSettings:

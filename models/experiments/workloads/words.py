@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -12,14 +12,16 @@ from entrain.deploy.errors import DataError
 from entrain.models.attention import AttentionConfig
 from entrain.models.data.text import CORPORA, TextData, chunks, load_text
 from entrain.models.experiments.workload import Outcome, Place
+from entrain.models.experiments.workloads.recipe import TrainedWorkload
 from entrain.models.language_task import perplexity, train_language
 from entrain.models.networks.block import BlockStyle
 from entrain.models.networks.language import LanguageConfig
+from entrain.models.networks.parameters import count_parameters
 from entrain.models.training import EpochReport, TrainingConfig
 
 
 @dataclass(frozen=True)
-class Words:
+class Words(TrainedWorkload):
     """Train a word-level language model, and take its perplexity on the test part.
 
     The data is a folder with files of the corpus; there is no built-in text. Perplexities are those
@@ -79,16 +81,8 @@ class Words:
 
     def training(self, seed: int) -> TrainingConfig:
         """How the network is trained with this seed."""
-        return TrainingConfig(
-            epochs=self.epochs,
-            warmup_epochs=self.warmup_epochs,
-            peak_rate=self.peak_rate,
-            weight_decay=self.weight_decay,
-            batch=self.batch,
-            label_smoothing=0.0,
-            clip=self.clip,
-            seed=seed,
-        )
+        recipe = super().training(seed)
+        return replace(recipe, label_smoothing=0.0, clip=self.clip)
 
     def measure(self, seed: int, place: Place, on_epoch: Callable[[EpochReport], None]) -> Outcome:
         """Train with this seed and measure.
@@ -115,9 +109,7 @@ class Words:
                 "validation": by_epoch[-1],
                 # The paper reports the best epoch of its validation part.
                 "best_validation": min(by_epoch),
-                "parameters": float(
-                    sum(parameter.numel() for parameter in trained.network.parameters())
-                ),
+                "parameters": float(count_parameters(trained.network)),
             },
             curves={
                 "loss": tuple(report.loss for report in trained.history),
