@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,17 +13,22 @@ import typer
 
 from entrain.deploy.cli.options import AsJson, Quiet, RunsDir
 from entrain.deploy.cli.output import Output
-from entrain.deploy.errors import EntrainError
+from entrain.deploy.errors import DataError, EntrainError, TrainingDiverged
 from entrain.deploy.runs import DEFAULT_ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rich.console import RenderableType
+
     from entrain.models.experiments.cluster import Workers
     from entrain.models.experiments.jobs import Job
+    from entrain.models.experiments.papers import Published
+    from entrain.models.experiments.power_law import PowerLawFit
     from entrain.models.experiments.runner import Ended
     from entrain.models.experiments.specification import Experiment
     from entrain.models.experiments.store import Record, Store
+    from entrain.models.experiments.summary import Row
 
 Name = Annotated[
     str,
@@ -49,6 +55,15 @@ Ray = Annotated[
 ]
 Markdown = Annotated[bool, typer.Option("--markdown", help="The table as Markdown.")]
 BUDGET = "small"
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What is said of some outcomes of an experiment."""
+
+    published: Published
+    rows: Sequence[Row]
+    fit: PowerLawFit | None
 
 
 def list_experiments(machine: AsJson = False) -> None:
@@ -78,9 +93,10 @@ def run(
     """Run an experiment, or what is left of it. Ctrl-C keeps what is finished."""
     from entrain.models.experiments.cluster import Processes, RayCluster
     from entrain.models.experiments.jobs import plan
+    from entrain.models.experiments.plots import draw
     from entrain.models.experiments.runner import pending
     from entrain.models.experiments.specification import find_experiment
-    from entrain.models.experiments.store import Store, difference
+    from entrain.models.experiments.store import Store
 
     out = Output(machine, quiet)
     experiment = find_experiment(name)
@@ -90,15 +106,19 @@ def run(
     _tell_plan(out, planned, left, store)
     workers = Processes(jobs) if ray is None else RayCluster(ray, jobs)
     ended = _run_all(out, experiment, planned, left, store, workers)
-    kept = [
-        record
-        for job in planned
-        if (record := store.find(job)) is not None and not difference(record, job)
-    ]
-    for path in _draw(experiment, budget, kept, store):
+    stored = _current(Output(quiet=True), experiment, budget, store)
+    drawn = [record for record in stored if record.data == planned[0].data]
+    asked = {(job.variant, job.seed) for job in planned}
+    kept = [record for record in drawn if (record.variant, record.seed) in asked]
+    _tell_missing(out, experiment, drawn)
+    summary = _summarised(experiment, budget, kept)
+    # All that is stored: a run of few variants must not take the others out of the plots.
+    of_all = summary if len(kept) == len(drawn) else _summarised(experiment, budget, drawn)
+    for path in draw(experiment, drawn, of_all.rows, of_all.fit, store.folder):
         if path.suffix == ".png":
             out.remark(f"plot: {path}, and as .svg")
-    _print(out, experiment, budget, kept, markdown=False)
+    diverged = sum(one.failed_by(TrainingDiverged) for one in ended)
+    _print(out, experiment, budget, summary, diverged=diverged)
     _raise_first(ended)
 
 
@@ -121,7 +141,8 @@ def show(
     kept = _current(out, experiment, budget, store)
     if not kept:
         out.remark(f"Nothing is stored in {store.folder}: `entrain experiment run {name}` does it.")
-    _print(out, experiment, budget, kept, markdown=markdown)
+    _tell_missing(out, experiment, kept)
+    _print(out, experiment, budget, _summarised(experiment, budget, kept), markdown=markdown)
 
 
 def _listed(names: str | None) -> list[str]:
@@ -165,13 +186,16 @@ def _run_all(
         ):
             for one in running:
                 ended.append(one)
-                shown.end(one)
+                if len(ended) > 1 or not one.failed_by(DataError):  # else the command's error
+                    shown.end(one)
     except KeyboardInterrupt:
         finished = len(planned) - len(left)
         finished += sum(not isinstance(one.outcome, Failure) for one in ended)
         out.remark(f"{finished} of {len(planned)} runs are finished and kept in {store.folder}.")
         out.remark(f"To go on: {_command()}")
         raise
+    if not_done := len(left) - len(ended):
+        out.remark(f"Data is missing: the other {not_done} runs are left too.")
     return ended
 
 
@@ -202,36 +226,43 @@ def _current(out: Output, experiment: Experiment, budget: str, store: Store) -> 
     return kept
 
 
-def _print(
-    out: Output, experiment: Experiment, budget: str, records: Sequence[Record], *, markdown: bool
-) -> None:
-    """The table, with the power law where the experiment asks for one."""
-    from entrain.deploy.cli.experiment_table import markdown_table, result_table, values
+def _tell_missing(out: Output, experiment: Experiment, records: Sequence[Record]) -> None:
+    """Names in the file of which the outcomes have nothing: they would silently show nothing."""
+    from entrain.models.experiments.summary import missing
+
+    for words in missing(experiment, records):
+        out.remark(words)
+
+
+def _summarised(experiment: Experiment, budget: str, records: Sequence[Record]) -> Summary:
+    """The rows, with the power law where the experiment asks for one."""
     from entrain.models.experiments.papers import published_figures
     from entrain.models.experiments.power_law import fit_experiment
     from entrain.models.experiments.summary import summarise
 
     published = published_figures(experiment)
     rows = summarise(experiment, records, published)
-    fit = fit_experiment(experiment, budget, records)
+    return Summary(published, rows, fit_experiment(experiment, budget, records))
+
+
+def _print(
+    out: Output,
+    experiment: Experiment,
+    budget: str,
+    summary: Summary,
+    *,
+    markdown: bool = False,
+    diverged: int = 0,
+) -> None:
+    """The table; ``diverged`` is how many runs of this command did."""
+    from entrain.deploy.cli.experiment_table import markdown_table, result_table, values
+
+    published, rows, fit = summary.published, summary.rows, summary.fit
     if markdown:
-        out.result(values(rows, fit), markdown_table(experiment, rows, fit))
+        shown: RenderableType = markdown_table(experiment, rows, fit, published)
     else:
-        out.result(values(rows, fit), result_table(experiment, budget, rows, fit, published))
-
-
-def _draw(
-    experiment: Experiment, budget: str, records: Sequence[Record], store: Store
-) -> list[Path]:
-    """The plots, into the experiment's folder."""
-    from entrain.models.experiments.papers import published_figures
-    from entrain.models.experiments.plots import draw
-    from entrain.models.experiments.power_law import fit_experiment
-    from entrain.models.experiments.summary import summarise
-
-    rows = summarise(experiment, records, published_figures(experiment))
-    fit = fit_experiment(experiment, budget, records)
-    return draw(experiment, records, rows, fit, store.folder)
+        shown = result_table(experiment, budget, rows, fit, published, diverged)
+    out.result(values(rows, fit), shown)
 
 
 def _raise_first(ended: Sequence[Ended]) -> None:

@@ -19,6 +19,7 @@ from entrain.models.experiments.specification import Experiment
 from entrain.models.experiments.store import Record, Store
 
 BAR_WIDTH = 20
+METRICS_SHOWN = 2
 SECONDS_BETWEEN_LOOKS = 0.5
 
 
@@ -97,7 +98,8 @@ class ShownJobs:
             for name, metric in self.experiment.metrics.items()
             if name in record.metrics
         ]
-        return ", ".join(shown) or "done"
+        more = ["..."] if len(shown) > METRICS_SHOWN else []
+        return ", ".join(shown[:METRICS_SHOWN] + more) or "done"
 
 
 def duration(seconds: float) -> str:

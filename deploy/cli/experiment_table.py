@@ -10,12 +10,16 @@ from rich.text import Text
 
 from entrain.deploy.report.words import DASH, MINUS, printable
 from entrain.models.experiments.papers import Figure, Published
-from entrain.models.experiments.power_law import PowerLawFit
+from entrain.models.experiments.power_law import FEW_SEEDS, PowerLawFit
 from entrain.models.experiments.specification import Experiment, Metric
 from entrain.models.experiments.summary import Comparison, Row
 
 PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
-TITLES = ("runs", "ours", "95 %", "paper", "difference")
+TO_BASELINE = "to baseline"
+# Of the variants at least, however narrow the terminal.
+NAME_WIDTH = 12
+TITLES = ("runs", "ours", "95 %", "paper", TO_BASELINE)
+FAILURE_TITLES = ("failed", "95 %", TO_BASELINE)
 
 
 def result_table(
@@ -24,35 +28,97 @@ def result_table(
     rows: Sequence[Row],
     fit: PowerLawFit | None,
     published: Published,
+    diverged: int = 0,
 ) -> RenderableType:
-    """For a terminal: a part a metric, a line a variant."""
+    """For a terminal: a part a metric, a line a variant; likewise where runs failed.
+
+    ``diverged`` is how many runs of this command did, and left nothing.
+    """
     parts: list[RenderableType] = [
         Text(f"{experiment.title} ({experiment.paper}), budget {budget}", style="bold")
     ]
     for name, metric in experiment.metrics.items():
-        table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-        table.add_column(heading(metric))
-        for title in TITLES:
-            table.add_column(title, justify="right", no_wrap=True)
-        table.add_column("")
-        for row in rows:
-            if row.metric == name and (row.mean or row.published):
-                table.add_row(*map(Text, _cells(row, metric)))
+        shown = [row for row in rows if row.metric == name and (row.mean or row.published)]
+        if not shown:
+            continue
+        table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
+        table.add_column(heading(metric), min_width=NAME_WIDTH, overflow="fold")
+        for title in TITLES:  # on two lines: the verdicts need the room
+            table.add_column(title.replace(" b", "\nb"), justify="right", no_wrap=True)
+        table.add_column("", overflow="fold")
+        for row in shown:
+            table.add_row(*map(Text, _cells(row)))
+        if not any(row.published for row in shown):
+            del table.columns[1 + TITLES.index("paper")]
         parts += [Text(""), table]
-    for remark in (law_words(fit), experiment.comment, published.comment):
-        if remark:
-            parts += [Text(""), Text(printable(remark.strip()))]
-    if published.source:
-        parts.append(Text(f"paper: {printable(published.source)}", style="dim"))
+        if any(row.failures for row in shown):
+            parts += [Text(""), _failure_table(shown, metric)]
+    for remark in notes(experiment, rows, fit, published, diverged):
+        parts += [Text(""), Text(printable(remark))]
     return Group(*parts)
 
 
-def markdown_table(experiment: Experiment, rows: Sequence[Row], fit: PowerLawFit | None) -> str:
-    """For a README: a line a variant; ours and the paper's for each metric."""
+def _failure_table(rows: Sequence[Row], metric: Metric) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
+    table.add_column(f"{metric.title}: failed", min_width=NAME_WIDTH, overflow="fold")
+    for title in FAILURE_TITLES:
+        table.add_column(title, justify="right", no_wrap=True)
+    for row in rows:
+        if row.mean is not None:
+            runs = f"{row.failures} of {row.mean.n}"
+            cells = (row.title, runs, _failure_interval(row), _failure_p(row.comparison) or DASH)
+            table.add_row(*map(Text, cells))
+    return table
+
+
+def notes(
+    experiment: Experiment,
+    rows: Sequence[Row],
+    fit: PowerLawFit | None,
+    published: Published,
+    diverged: int = 0,
+) -> list[str]:
+    """What must be known to read the table, a paragraph each."""
+    failing = [
+        f"A run {'below' if metric.better == 'higher' else 'above'} "
+        f"{f'{metric.failure:g} {metric.unit}'.rstrip()} counts as failed ({metric.title})."
+        for name, metric in experiment.metrics.items()
+        if any(row.failures for row in rows if row.metric == name)
+    ]
+    if failing:
+        failing.append(
+            "Intervals of failures are Wilson's, of the share of runs; p to the baseline is of "
+            "McNemar's exact test, paired by seed and corrected by Holm's method."
+        )
+    if diverged:
+        failing.append(
+            f"Runs of this command that diverged (TrainingDiverged): {diverged}. Nothing of them "
+            "is stored, and they are counted neither as runs nor as failed."
+        )
+    source = f"paper: {published.source.strip()}" if published.source else ""
+    remarks = (
+        law_words(fit),
+        " ".join(failing),
+        experiment.comment.strip(),
+        published.comment.strip(),
+        source,
+    )
+    return [remark for remark in remarks if remark]
+
+
+def markdown_table(
+    experiment: Experiment, rows: Sequence[Row], fit: PowerLawFit | None, published: Published
+) -> str:
+    """For a README: a line a variant; ours and the paper's for each metric, notes below.
+
+    A metric of which nothing is published has no column for the paper.
+    """
     metrics = experiment.metrics
+    of_paper = {row.metric for row in rows if row.published is not None}
+    failing = {row.metric for row in rows if row.failures}
     head = ["", "runs"]
-    for metric in metrics.values():
-        head += [heading(metric), "paper", "difference"]
+    for name, metric in metrics.items():
+        head += [heading(metric), *(["paper"] if name in of_paper else []), TO_BASELINE]
     lines = [head, ["---"] + ["---:"] * (len(head) - 1)]
     for variant in experiment.variants.values():
         own = {row.metric: row for row in rows if row.variant == variant.name}
@@ -60,16 +126,17 @@ def markdown_table(experiment: Experiment, rows: Sequence[Row], fit: PowerLawFit
         line = [variant.title, "/".join(sorted(counts)) or "0"]
         for name in metrics:
             row = own[name]
-            failures = f", {row.failures} failed" if row.failures else ""
-            said = f" ({row.comparison.verdict})" if row.comparison else ""
+            p = _failure_p(row.comparison) if name in failing else ""
+            words = [row.comparison.verdict if row.comparison else "", p and f"failures {p}"]
+            said = f" ({'; '.join(filter(None, words))})" if any(words) else ""
             line += [
-                f"{_mean(row)}{failures}",
-                _published(row.published),
+                f"{_mean(row)}{_failures(row) if name in failing else ''}",
+                *([_published(row.published)] if name in of_paper else []),
                 f"{_difference(row.comparison)}{said}",
             ]
         lines.append(line)
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    return f"{table}\n\n{law_words(fit)}" if fit else table
+    return "\n\n".join([table, *notes(experiment, rows, fit, published)])
 
 
 def law_words(fit: PowerLawFit | None) -> str:
@@ -82,7 +149,9 @@ def law_words(fit: PowerLawFit | None) -> str:
         return f"{words} Fewer than two gaps are positive: there is no power law to fit."
     interval = ""
     if fit.interval is not None:
-        interval = f" (95 % {' to '.join(map(figure, fit.interval))}, bootstrap over seeds)"
+        remark = ", too narrow with so few" if fit.seeds < FEW_SEEDS else ""
+        ends = " to ".join(map(figure, fit.interval))
+        interval = f" (95 % {ends}, bootstrap over seeds{remark})"
     words += f" Fitted: {figure(fit.c)} d^-b with b = {figure(fit.b)}{interval}."
     if fit.left_out:
         words += f" Left out, the gap is not positive: {', '.join(fit.left_out)}."
@@ -127,6 +196,7 @@ def _value(row: Row) -> dict[str, object]:
         "published_seeds": published.seeds if published else None,
         "to_published": row.to_published,
         "failures": row.failures,
+        "failures_ci95": list(row.failures_interval) if row.failures_interval else None,
         "values": {str(seed): value for seed, value in row.values.items()},
         "seconds": row.seconds,
         "comparison": None if comparison is None else _comparison(comparison),
@@ -144,18 +214,17 @@ def _comparison(comparison: Comparison) -> Mapping[str, object]:
         "wilcoxon_p": comparison.wilcoxon_p,
         "wilcoxon_p_holm": comparison.wilcoxon_p_holm,
         "equivalence_p": comparison.equivalence_p,
+        "failures_p": comparison.failures_p,
+        "failures_p_holm": comparison.failures_p_holm,
         "verdict": comparison.verdict,
     }
 
 
-def _cells(row: Row, metric: Metric) -> tuple[str, ...]:
+def _cells(row: Row) -> tuple[str, ...]:
     comparison = row.comparison
-    runs = str(row.mean.n) if row.mean else "0"
-    if metric.failure is not None and row.failures:
-        runs += f", {row.failures} failed"
     return (
         row.title,
-        runs,
+        str(row.mean.n) if row.mean else "0",
         _mean(row),
         " to ".join(map(figure, row.mean.interval)) if row.mean and row.mean.interval else DASH,
         _published(row.published),
@@ -171,6 +240,25 @@ def _mean(row: Row) -> str:
     return f"{figure(row.mean.mean)}{spread}"
 
 
+def _failures(row: Row) -> str:
+    if row.mean is None:
+        return ""
+    return f", {row.failures} of {row.mean.n} failed ({_failure_interval(row)})"
+
+
+def _failure_interval(row: Row) -> str:
+    if row.failures_interval is None:
+        return DASH
+    low, high = row.failures_interval
+    return f"{100 * low:.0f} to {100 * high:.0f} %"
+
+
+def _failure_p(comparison: Comparison | None) -> str:
+    if comparison is None or comparison.failures_p_holm is None:
+        return ""
+    return _p(comparison.failures_p_holm)
+
+
 def _published(published: Figure | None) -> str:
     if published is None:
         return DASH
@@ -183,12 +271,12 @@ def _difference(comparison: Comparison | None) -> str:
 
 
 def _verdict(comparison: Comparison | None) -> str:
-    """The verdict, and the p value of no difference that stands behind it."""
+    """The verdict, and the p value on which it rests."""
     if comparison is None:
         return ""
-    if comparison.t_p_holm is None:
+    if comparison.verdict_p is None:
         return comparison.verdict
-    return f"{comparison.verdict}, {_p(comparison.t_p_holm)}"
+    return f"{comparison.verdict}, {_p(comparison.verdict_p)}"
 
 
 def heading(metric: Metric) -> str:

@@ -10,8 +10,9 @@ from typing import Annotated
 from pydantic import ConfigDict, Field
 
 from entrain.deploy.errors import UsageError
-from entrain.models.experiments.reading import Table, place, read_table
-from entrain.models.experiments.specification import Experiment
+from entrain.deploy.toml import place
+from entrain.models.experiments.reading import Table, read_table
+from entrain.models.experiments.specification import TABLES, Experiment
 
 PUBLISHED = Path(__file__).parent / "published"
 
@@ -57,12 +58,21 @@ class Published:
         return self.figures.get(variant, {}).get(metric)
 
 
-def published_figures(experiment: Experiment, folder: Path = PUBLISHED) -> Published:
+def published_figures(experiment: Experiment, folder: Path | None = None) -> Published:
     """The published figures of an experiment; none where there is no such file.
+
+    Args:
+        experiment: the experiment.
+        folder: of the files; without it `PUBLISHED`, for experiments that come with Entrain only:
+            a file of the user's may have the name of one of them and be another experiment.
 
     Raises:
         UsageError: the file is wrong, or names a variant or metric that the experiment has not.
     """
+    if folder is None:
+        if experiment.path.parent != TABLES:
+            return Published()
+        folder = PUBLISHED
     path = folder / f"{experiment.name}.toml"
     if not path.is_file():
         return Published()

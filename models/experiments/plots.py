@@ -177,6 +177,8 @@ def _paint_means(axes: Axes, rows: Sequence[Row], x_title: str) -> None:
 
 
 def _paint_curves(axes: Axes, curves: Sequence[Curve], x_title: str, y_title: str) -> None:
+    from matplotlib.ticker import MaxNLocator
+
     for index, curve in enumerate(curves):
         x = np.arange(1, len(curve.mean) + 1)
         mean, sd = np.array(curve.mean), np.array(curve.sd)
@@ -184,6 +186,7 @@ def _paint_curves(axes: Axes, curves: Sequence[Curve], x_title: str, y_title: st
         marker = "o" if len(x) <= FEW_POINTS else ""
         axes.plot(x, mean, color=colour, linestyle=line, marker=marker, label=curve.title)
         axes.fill_between(x, mean - sd, mean + sd, color=colour, alpha=0.15, linewidth=0)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))  # epochs and layers are whole
     axes.set_xlabel(x_title)
     axes.set_ylabel(y_title)
     axes.legend(fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))

@@ -2,10 +2,11 @@
 
 A straight line by least squares through the logarithms of the gaps, each the mean over seeds of a
 variant's figure less the baseline's of the same seed. The interval of b comes from resampling
-seeds: variants and baseline of a seed stay together. The logarithm of a gap that is not positive
-does not exist: such a point (the variant is no worse than its baseline) is left out and named, in a
-resample likewise; a resample in which fewer than two points are left gives no slope, and is only
-counted.
+seeds: variants and baseline of a seed stay together. With few seeds it is too narrow: in a
+simulation of the paper's gaps it held the slope in 74 % of trials of 3 seeds, and 82 % of 5. The
+logarithm of a gap that is not positive does not exist: such a point (the variant is no worse than
+its baseline) is left out and named, in a resample likewise; a resample in which fewer than two
+points are left gives no slope, and is only counted.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from entrain.models.experiments.summary import values_of
 
 RESAMPLES = 2_000
 CONFIDENCE = 0.95
+# Below so many seeds the interval is said to be too narrow.
+FEW_SEEDS = 10
 
 Floats = NDArray[np.float64]
 
@@ -156,8 +159,8 @@ def _bootstrap(dims: Floats, table: Floats, seed: int) -> tuple[Interval | None,
 def _d_osc(experiment: Experiment, budget: str, variant: str) -> int:
     """The oscillators' dimension: that of the workload's field `attention`."""
     from entrain.deploy.errors import UsageError
+    from entrain.deploy.toml import place
     from entrain.models.attention import AttentionConfig
-    from entrain.models.experiments.reading import place
 
     workload = build_workload(experiment, experiment.budget(budget), experiment.variants[variant])
     attention = getattr(workload, "attention", None)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
 
-from entrain.deploy.errors import EntrainError, ToolError
+from entrain.deploy.errors import DataError, EntrainError, ToolError
 from entrain.models.experiments.cluster import Workers
 from entrain.models.experiments.jobs import Job
 from entrain.models.experiments.store import Record, Store, difference, record_of
@@ -26,12 +26,13 @@ PATIENCE = 3
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a job came to nothing; parts of an error, since they cross processes."""
+    """Why a job came to nothing; kind and parts of an error, since they cross processes."""
 
     what: str
     where: str | None
     remedy: str | None
     exit_code: int
+    kind: type[Exception]
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,10 @@ class Ended:
 
     job: Job
     outcome: Record | Failure
+
+    def failed_by(self, kind: type[Exception]) -> bool:
+        """Whether an error of this kind is why there is no outcome."""
+        return isinstance(self.outcome, Failure) and issubclass(self.outcome.kind, kind)
 
 
 class Stopped(BaseException):
@@ -59,6 +64,9 @@ def pending(jobs: Sequence[Job], store: Store) -> list[Job]:
 def run_jobs(jobs: Sequence[Job], store: Store, workers: Workers) -> Generator[Ended, None, None]:
     """Run the jobs and yield each as it ends. A failed job does not end the others.
 
+    Except where the first one to end lacks its data: the others, which need it too, are then handed
+    out no more, and those that also lack it are not yielded.
+
     When workers are killed from outside, their jobs are begun again, each where its snapshot is.
 
     Raises:
@@ -69,12 +77,18 @@ def run_jobs(jobs: Sequence[Job], store: Store, workers: Workers) -> Generator[E
     for job in jobs:  # what a killed command left says nothing of this one
         store.forget_progress(job)
     deaths = 0
-    while left:
+    first, no_data = True, threading.Event()
+    while left and not no_data.is_set():
         with workers.open(len(left)) as pool:
             try:
-                for ended in _parallel(list(left.values()), store, pool.return_as):
+                for ended in _parallel(list(left.values()), store, pool.return_as, no_data):
                     deaths = 0
                     del left[ended.job.name]
+                    if no_data.is_set() and ended.failed_by(DataError):
+                        continue
+                    if first and ended.failed_by(DataError):
+                        no_data.set()
+                    first = False
                     yield ended
             except Stopped as error:
                 raise KeyboardInterrupt from error
@@ -89,12 +103,15 @@ def run_jobs(jobs: Sequence[Job], store: Store, workers: Workers) -> Generator[E
                     ) from error
 
 
-def _parallel(jobs: list[Job], store: Store, return_as: str) -> Iterator[Ended]:
+def _parallel(
+    jobs: list[Job], store: Store, return_as: str, stop: threading.Event
+) -> Iterator[Ended]:
+    """Run the jobs; those that are not handed out yet when ``stop`` is set are left."""
     from joblib import Parallel, delayed
 
     # Jobs take minutes: each goes out alone, and when a worker is free for it.
     parallel = Parallel(return_as=return_as, batch_size=1, pre_dispatch="n_jobs")
-    yield from parallel(delayed(run_job)(job, store) for job in jobs)
+    yield from parallel(delayed(run_job)(job, store) for job in jobs if not stop.is_set())
 
 
 def run_job(job: Job, store: Store) -> Ended:
@@ -117,7 +134,9 @@ def run_job(job: Job, store: Store) -> Ended:
             store.clear(job)
     except EntrainError as error:
         store.forget_progress(job)
-        return Ended(job, Failure(error.what, error.where, error.remedy, error.exit_code))
+        return Ended(
+            job, Failure(error.what, error.where, error.remedy, error.exit_code, type(error))
+        )
     except Exception as error:  # whatever it is, the other jobs go on and this one is reported
         store.forget_progress(job)
         return Ended(job, _unexpected(error))
@@ -131,6 +150,7 @@ def _unexpected(error: Exception) -> Failure:
         f"{last.filename}:{last.lineno}",
         "this is a bug in the workload or a library; the other jobs are not concerned",
         1,
+        Exception,  # its own class may be unknown where this is read
     )
 
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 from pydantic import ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
 from entrain.deploy.errors import UsageError, concerning
-from entrain.models.experiments.reading import Table, described, place, read_table
+from entrain.deploy.toml import place
+from entrain.models.experiments.reading import Table, described, read_table
 from entrain.models.experiments.workloads import WORKLOADS, find_workload
 
 if TYPE_CHECKING:
@@ -140,6 +141,7 @@ class Experiment:
         paper: what it reproduces.
         workload: a name of `WORKLOADS`.
         baseline: the variant that the others are compared with unless they name another.
+        seeds: how many, unless a budget says otherwise.
         comment: what a reader of the table must know.
         metrics: by name, in the table's order.
         settings: fields of the workload, for all variants.
@@ -155,6 +157,7 @@ class Experiment:
     paper: str
     workload: str
     baseline: str
+    seeds: int
     comment: str
     metrics: Mapping[str, Metric]
     settings: Settings
@@ -226,6 +229,7 @@ def read_experiment(path: Path) -> Experiment:
         paper=file.paper,
         workload=file.workload,
         baseline=file.baseline,
+        seeds=file.seeds,
         comment=file.comment,
         metrics=file.metrics,
         settings=file.settings,

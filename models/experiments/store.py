@@ -42,7 +42,7 @@ class Record:
         settings: all fields of the workload.
         data: what the data was.
         metrics, curves: the outcome.
-        seconds: how long it took, over all interruptions of this last stretch.
+        seconds: how long it took since it was begun or, after an interruption, taken up again.
         finished: when, in UTC.
         environment: versions and platform.
     """

@@ -5,26 +5,38 @@ Student's paired t, and Wilcoxon's signed ranks, which asks nothing of the distr
 go below p = 2^(1 - n) with n seeds. Both are corrected by Holm's method (1979) over the variants of
 a metric. "Equal" is said only where two one-sided t tests (Schuirmann 1987) show at 5 % that the
 difference lies within the margin that the experiment's file set beforehand; each such claim stands
-for itself and is not corrected.
+for itself and is not corrected. Where the difference is the same for every seed, these tests have
+no spread to go by, and none is made. Failed runs are counted with Wilson's interval, and compared
+by McNemar's exact test, paired by seed and corrected likewise.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import ttest_1samp, wilcoxon
 
-from entrain.deploy.statistics import Interval, Mean, mean_over_seeds
+from entrain.deploy.statistics import (
+    Booleans,
+    Interval,
+    Mean,
+    mcnemar,
+    mean_over_seeds,
+    wilson_interval,
+)
+from entrain.deploy.toml import place
 from entrain.models.experiments.papers import Figure, Published
 from entrain.models.experiments.specification import Experiment, Metric
 from entrain.models.experiments.store import Record
 
 LEVEL = 0.05
+# Differences that are closer than this share of the figures are the same: the rest is rounding.
+ROUNDING = 1e-12
 
 # Figures by seed.
 Values = Mapping[int, float]
@@ -38,11 +50,15 @@ class Comparison:
         baseline: its name.
         n: how many pairs.
         difference: the mean of the differences.
-        interval: its 95 % t interval; None with a single pair.
-        t_p, wilcoxon_p: two-sided p values of no difference; None with a single pair.
+        interval: its 95 % t interval; None with a single pair, and where all pairs differ alike.
+        t_p, wilcoxon_p: two-sided p values of no difference; None likewise.
         t_p_holm, wilcoxon_p_holm: corrected over the variants of the metric.
-        equivalence_p: of a difference as large as the margin; None without margin or pairs.
-        verdict: ``equal within 1.0``, ``differs``, ``not shown equal`` and the like.
+        equivalence_p: of a difference as large as the margin; None likewise, or without margin.
+        failures_p: McNemar's exact two-sided p of as many failed runs; None with a single pair or
+            without a threshold.
+        failures_p_holm: corrected over the variants of the metric.
+        verdict: ``equal within 1.0``, ``differs``, ``no spread`` and the like; empty for the one
+            pair of an experiment that asks for no more.
     """
 
     baseline: str
@@ -54,7 +70,19 @@ class Comparison:
     t_p_holm: float | None
     wilcoxon_p_holm: float | None
     equivalence_p: float | None
+    failures_p: float | None
+    failures_p_holm: float | None
     verdict: str
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether the difference is shown to lie within the margin."""
+        return self.equivalence_p is not None and self.equivalence_p < LEVEL
+
+    @property
+    def verdict_p(self) -> float | None:
+        """The p value on which the verdict rests: of the margin's two tests, or of Student's."""
+        return self.equivalence_p if self.is_equal else self.t_p_holm
 
 
 @dataclass(frozen=True)
@@ -67,6 +95,7 @@ class Row:
         values: by seed.
         mean: over seeds; None where no run has ended.
         failures: runs worse than the metric's threshold; None where it has none.
+        failures_interval: Wilson's 95 % interval of their share; None likewise, or without runs.
         comparison: with the baseline; None for the baseline, and where no seed is common to both.
         published: the paper's figure, or None.
         seconds: mean duration of a run.
@@ -78,6 +107,7 @@ class Row:
     values: Values
     mean: Mean | None
     failures: int | None
+    failures_interval: Interval | None
     comparison: Comparison | None
     published: Figure | None
     seconds: float | None
@@ -102,6 +132,7 @@ def summarise(experiment: Experiment, records: Sequence[Record], published: Publ
             variant: [record.seconds for record in records if record.variant == variant]
             for variant in experiment.variants
         }
+        failures = {variant: _failures(values[variant], metric) for variant in experiment.variants}
         of_metric = [
             Row(
                 variant=variant.name,
@@ -109,15 +140,34 @@ def summarise(experiment: Experiment, records: Sequence[Record], published: Publ
                 metric=name,
                 values=values[variant.name],
                 mean=_mean(values[variant.name]),
-                failures=_failures(values[variant.name], metric),
+                failures=failures[variant.name],
+                failures_interval=_share(failures[variant.name], len(values[variant.name])),
                 comparison=_compare(variant.baseline, variant.name, values, metric),
                 published=published.figure(variant.name, name),
                 seconds=float(np.mean(seconds[variant.name])) if seconds[variant.name] else None,
             )
             for variant in experiment.variants.values()
         ]
-        rows += _corrected(of_metric, metric)
+        rows += _judged(of_metric, metric, experiment.seeds)
     return rows
+
+
+def missing(experiment: Experiment, records: Sequence[Record]) -> list[str]:
+    """What the file asks for and no record has, such as a name misspelt: a sentence each."""
+    metrics = {name for record in records for name in record.metrics}
+    curves = {name for record in records for name in record.curves}
+    asked = [("metric", name, metrics, ["metrics", name]) for name in experiment.metrics]
+    asked += [
+        ("curve", plot.y, curves, ["plots", "y"])
+        for plot in experiment.plots
+        if plot.kind == "curve"
+    ]
+    return [
+        f"{place(experiment.path, keys)}: no run has a {kind} {name!r}; "
+        f"there are: {', '.join(sorted(known)) or 'none'}."
+        for kind, name, known, keys in asked
+        if records and name not in known
+    ]
 
 
 def values_of(records: Sequence[Record], variant: str, metric: str) -> Values:
@@ -145,13 +195,11 @@ def equivalence(differences: Sequence[float], margin: float) -> float:
     """The p value of two one-sided t tests that the mean difference is within +-margin.
 
     Raises:
-        ValueError: fewer than two differences.
+        ValueError: all differences are the same, or there is but one.
     """
     values = np.asarray(differences, dtype=np.float64)
-    if values.size < 2:
-        raise ValueError("two differences at least")
-    if np.ptp(values) == 0:  # no spread: the mean is what it is
-        return 0.0 if abs(values[0]) < margin else 1.0
+    if np.ptp(values) == 0:
+        raise ValueError("two different differences at least")
     above = ttest_1samp(values, -margin, alternative="greater").pvalue
     below = ttest_1samp(values, margin, alternative="less").pvalue
     return float(max(above, below))
@@ -164,8 +212,15 @@ def _mean(values: Values) -> Mean | None:
 def _failures(values: Values, metric: Metric) -> int | None:
     if metric.failure is None:
         return None
-    sign = 1 if metric.better == "higher" else -1
-    return sum(sign * value < sign * metric.failure for value in values.values())
+    return int(_failed(np.array(list(values.values())), metric.failure, metric).sum())
+
+
+def _failed(values: NDArray[np.float64], threshold: float, metric: Metric) -> Booleans:
+    return values < threshold if metric.better == "higher" else values > threshold
+
+
+def _share(failures: int | None, runs: int) -> Interval | None:
+    return wilson_interval(failures, runs) if failures is not None and runs else None
 
 
 def _compare(
@@ -175,60 +230,85 @@ def _compare(
     seeds = [seed for seed in values[variant] if seed in values[baseline]]
     if variant == baseline or not seeds:
         return None
-    differences = np.array([values[variant][seed] - values[baseline][seed] for seed in seeds])
+    mine, theirs = (
+        np.array([values[name][seed] for seed in seeds]) for name in (variant, baseline)
+    )
+    differences = mine - theirs
     mean = mean_over_seeds(list(map(float, differences)))
-    paired = len(seeds) > 1
-    tested = paired and metric.margin is not None
+    # A single pair has none either.
+    spread = np.ptp(differences) > ROUNDING * max(np.abs(mine).max(), np.abs(theirs).max())
     return Comparison(
         baseline=baseline,
         n=len(seeds),
         difference=mean.mean,
-        interval=mean.interval,
-        t_p=_t_test(differences) if paired else None,
-        wilcoxon_p=_signed_ranks(differences) if paired else None,
+        interval=mean.interval if spread else None,
+        t_p=float(ttest_1samp(differences, 0.0).pvalue) if spread else None,
+        wilcoxon_p=_signed_ranks(differences) if spread else None,
         t_p_holm=None,
         wilcoxon_p_holm=None,
-        equivalence_p=equivalence(list(differences), metric.margin or 0.0) if tested else None,
+        equivalence_p=(
+            equivalence(list(differences), metric.margin)
+            if spread and metric.margin is not None
+            else None
+        ),
+        failures_p=_mcnemar(mine, theirs, metric),
+        failures_p_holm=None,
         verdict="",
     )
 
 
-def _t_test(differences: NDArray[np.float64]) -> float:
-    if np.ptp(differences) == 0:  # no spread: t is 0 / 0 or infinite
-        return 1.0 if differences[0] == 0 else 0.0
-    return float(ttest_1samp(differences, 0.0).pvalue)
+def _mcnemar(
+    mine: NDArray[np.float64], theirs: NDArray[np.float64], metric: Metric
+) -> float | None:
+    if metric.failure is None or mine.size < 2:
+        return None
+    return mcnemar(*(~_failed(figures, metric.failure, metric) for figures in (mine, theirs)))
 
 
 def _signed_ranks(differences: NDArray[np.float64]) -> float:
-    if not differences.any():
-        return 1.0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of ties and zeros in a handful of seeds
         return float(wilcoxon(differences).pvalue)
 
 
-def _corrected(rows: list[Row], metric: Metric) -> list[Row]:
-    compared = [row.comparison for row in rows if row.comparison is not None]
-    t_p = holm([one.t_p for one in compared if one.t_p is not None])
-    wilcoxon_p = holm([one.wilcoxon_p for one in compared if one.wilcoxon_p is not None])
-    pairs = iter(zip(t_p, wilcoxon_p, strict=True))
-    corrected: list[Row] = []
+def _judged(rows: list[Row], metric: Metric, seeds: int) -> list[Row]:
+    """With the corrected p values, and the verdicts that follow from them."""
+    t_p = _holm_by_variant(rows, lambda one: one.t_p)
+    wilcoxon_p = _holm_by_variant(rows, lambda one: one.wilcoxon_p)
+    failures_p = _holm_by_variant(rows, lambda one: one.failures_p)
+    judged: list[Row] = []
     for row in rows:
         comparison = row.comparison
-        if comparison is None:
-            corrected.append(row)
-            continue
-        t, ranks = next(pairs) if comparison.t_p is not None else (None, None)
-        comparison = replace(comparison, t_p_holm=t, wilcoxon_p_holm=ranks)
-        comparison = replace(comparison, verdict=_verdict(comparison, metric))
-        corrected.append(replace(row, comparison=comparison))
-    return corrected
+        if comparison is not None:
+            comparison = replace(
+                comparison,
+                t_p_holm=t_p.get(row.variant),
+                wilcoxon_p_holm=wilcoxon_p.get(row.variant),
+                failures_p_holm=failures_p.get(row.variant),
+            )
+            comparison = replace(comparison, verdict=_verdict(comparison, metric, seeds))
+        judged.append(replace(row, comparison=comparison))
+    return judged
 
 
-def _verdict(comparison: Comparison, metric: Metric) -> str:
+def _holm_by_variant(
+    rows: Sequence[Row], p_value: Callable[[Comparison], float | None]
+) -> Mapping[str, float]:
+    found = {
+        row.variant: p
+        for row in rows
+        if row.comparison is not None and (p := p_value(row.comparison)) is not None
+    }
+    return dict(zip(found, holm(list(found.values())), strict=True))
+
+
+def _verdict(comparison: Comparison, metric: Metric, seeds: int) -> str:
+    """In words; ``seeds`` is how many the experiment asks for."""
+    if comparison.n == 1:
+        return "one seed" if seeds > 1 else ""
     if comparison.t_p_holm is None:
-        return "one seed"
-    if comparison.equivalence_p is not None and comparison.equivalence_p < LEVEL:
+        return "no spread"
+    if comparison.is_equal:
         return f"equal within {metric.margin}"
     if comparison.t_p_holm < LEVEL:
         return "differs"

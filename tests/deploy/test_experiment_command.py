@@ -198,6 +198,72 @@ def test_a_failed_training_is_explained_below_the_table() -> None:
     assert "counts as failed" not in run().out
 
 
+def test_failed_trainings_are_counted_with_interval_and_test() -> None:
+    change("margin = 1.0", "failure = 200.0")
+    ended = run()
+    assert "hard: failed" in ended.out
+    for row in ended.out.split("hard: failed")[1].splitlines()[1:3]:
+        assert "2 of 2 34 to 100 %" in row
+    rows = run("--json").value
+    assert rows[0]["failures_ci95"] == pytest.approx([0.342, 1.0], abs=0.001)
+    assert rows[1]["comparison"]["failures_p"] == 1.0
+    assert rows[1]["comparison"]["failures_p_holm"] == 1.0
+    lines = entrain("experiment", "show", "fitting.toml", "--markdown").out.splitlines()
+    assert ", 2 of 2 failed (34 to 100 %) |" in lines[2]
+    assert lines[3].endswith("; failures p 1.000) |")
+
+
+def test_a_run_that_diverged_is_said_below_the_table() -> None:
+    change("slope = 3.0", "fails_with_seed = 0")
+    assert "(TrainingDiverged): 1. Nothing" in " ".join(run().out.split())
+    change("fails_with_seed = 0", "slope = 3.0")
+    assert "TrainingDiverged" not in run().out
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_missing_data_is_said_once(jobs: str) -> None:
+    change("epochs = 3", "epochs = 3\nneeds_data = true")
+    ended = entrain("experiment", "run", "fitting.toml", "--jobs", jobs)
+    assert ended.code == 2
+    assert ended.err.count("there is no data") == 1
+    assert "Data is missing: the other 3 runs are left too." in ended.err
+    assert "try: name it with --data-dir" in ended.err
+
+
+def test_a_misspelt_metric_or_curve_is_said_with_the_names_there_are() -> None:
+    change("[settings]", '[metrics.lost]\ntitle = "lost"\nbetter = "lower"\n[settings]')
+    change('kind = "metric"\ny = "hard"', 'kind = "curve"\ny = "loses"')
+    nothing = entrain("experiment", "show", "fitting.toml")
+    assert "no run has" not in nothing.err
+    for ended in (run(), entrain("experiment", "show", "fitting.toml")):
+        assert ended.err.count("fitting.toml:13: no run has a metric 'lost'") == 1
+        assert "there are: hard, loss." in ended.err
+        assert ended.err.count("no run has a curve 'loses'; there are: losses.") == 1
+
+
+def test_an_experiment_is_summarised_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from entrain.models.experiments import summary
+
+    calls: list[int] = []
+    summarise = summary.summarise
+
+    def counted(*arguments: Any) -> Any:
+        calls.append(1)
+        return summarise(*arguments)
+
+    monkeypatch.setattr(summary, "summarise", counted)
+    run()
+    assert len(calls) == 1
+
+
+def test_a_run_of_many_metrics_is_told_with_the_first_of_them() -> None:
+    ended = entrain("experiment", "run", "cost", "--variants", "keyword-softmax", "--jobs", "1")
+    (line,) = [line for line in ended.err.splitlines() if line.startswith("keyword-softmax, seed")]
+    assert ", ..., " in line
+    assert len(line) < 160
+    assert "one seed" not in ended.out
+
+
 def test_plots_are_drawn_into_the_experiments_folder() -> None:
     ended = run()
     plot = Path("runs/experiment-fitting-small/plot-hard.png")

@@ -15,7 +15,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from entrain.deploy.errors import TrainingDiverged
+from entrain.deploy.errors import DataError, TrainingDiverged
 from entrain.models.experiments.workload import Outcome, Place
 from entrain.models.training import EpochReport, TrainingConfig, fit, reproducible
 
@@ -32,6 +32,7 @@ class Fitting:
         swallows: what Ctrl-C raises there, as a library's callback may.
         fails_with_seed: this seed diverges.
         breaks_with_seed: this seed meets a bug.
+        needs_data: there is no built-in data.
         layers: a setting that is a list.
     """
 
@@ -42,9 +43,12 @@ class Fitting:
     swallows: bool = False
     fails_with_seed: int | None = None
     breaks_with_seed: int | None = None
+    needs_data: bool = False
     layers: tuple[int, ...] = (3, 2)
 
     def measure(self, seed: int, place: Place, on_epoch: Callable[[EpochReport], None]) -> Outcome:
+        if self.needs_data and place.data is None:
+            raise DataError("there is no data", remedy="name it with --data-dir")
         if seed == self.fails_with_seed:
             raise TrainingDiverged("the loss is no number", remedy="lower the rate")
         if seed == self.breaks_with_seed:

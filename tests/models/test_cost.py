@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from entrain.deploy.errors import UsageError
 from entrain.models.attention import AttentionConfig, build_attention
+from entrain.models.attention.linear import LinearAttention
 from entrain.models.experiments.workload import Place
 from entrain.models.experiments.workloads.cost import LAYERS, Cost, Layer, our_counts
 
@@ -76,6 +78,43 @@ def test_an_exponential_weighs_ten_multiply_adds() -> None:
     assert found["exponentials"] == 2 * 49**2
     assert found["weighted"] == found["multiply_adds"] + 10 * found["exponentials"]
     assert counts("keyword", "oscillator-relu")["exponentials"] == 0
+
+
+@pytest.mark.parametrize("slug", ["softmax-base2", "softmax"])
+def test_a_softmax_takes_one_exponential_a_pair_of_base_2_too(slug: str) -> None:
+    assert counts("agreement", slug)["exponentials"] == 9**2
+    assert counts("tinystories", slug)["exponentials"] == 4 * 128 * 129 // 2
+
+
+@pytest.mark.parametrize("slug", ["linear-elu", "lowrank-elu-d3", "linear-relu", "lowrank-relu"])
+def test_features_elu_are_charged_an_exponential_each_as_if_all_were_below_zero(slug: str) -> None:
+    config = AttentionConfig.parse(slug)
+    layer = Layer(tokens=7, heads=2, d_model=8, causal=False)
+    attention = build_attention(config, layer.d_model, layer.heads, layer.tokens)
+    assert isinstance(attention, LinearAttention)
+    features, seen = attention.features, []
+
+    def counted(x: Tensor, epsilon: float) -> Tensor:
+        seen.append(x)
+        return features(x, epsilon)
+
+    attention.features = counted
+    with torch.no_grad():
+        attention(torch.randn(1, layer.tokens, layer.d_model))
+    takes = config.coupling == "elu"
+    exponentials = our_counts(config, layer)["exponentials"]
+    assert exponentials == takes * sum(x.numel() for x in seen)
+    assert exponentials >= takes * sum(int((x < 0).sum()) for x in seen)
+
+
+def test_a_causal_uniform_layer_maps_the_mean_of_every_token() -> None:
+    assert counts("tinystories", "uniform")["multiply_adds"] == 4_194_304
+    config = AttentionConfig.parse("uniform")
+    layer = Layer(tokens=7, heads=2, d_model=8, causal=True)
+    attention = build_attention(config, layer.d_model, layer.heads, layer.tokens)
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        attention(torch.randn(1, layer.tokens, layer.d_model), causal=True)
+    assert counter.get_total_flops() == 2 * our_counts(config, layer)["multiply_adds"]
 
 
 @pytest.mark.parametrize("slug", ["softmax", "uniform", "relu-normalised"])

@@ -11,7 +11,7 @@ import fitting_workload
 import pytest
 from fitting_workload import Fitting
 
-from entrain.deploy.errors import DataError, ResultsError, ToolError
+from entrain.deploy.errors import DataError, ResultsError, ToolError, TrainingDiverged
 from entrain.models.experiments.cluster import Processes
 from entrain.models.experiments.jobs import Job, data_identity
 from entrain.models.experiments.runner import Ended, Failure, pending, run_job, run_jobs
@@ -120,13 +120,29 @@ def test_one_failed_job_does_not_end_the_others(store: Store) -> None:
     workload = Fitting(fails_with_seed=0, breaks_with_seed=2)
     ended = run([job(seed, workload) for seed in range(4)], store, count=2)
     assert ended["plain-seed0"].outcome == Failure(
-        "the loss is no number", None, "lower the rate", 1
+        "the loss is no number", None, "lower the rate", 1, TrainingDiverged
     )
+    assert ended["plain-seed0"].failed_by(TrainingDiverged)
+    assert not ended["plain-seed1"].failed_by(Exception)
     broken = ended["plain-seed2"].outcome
     assert isinstance(broken, Failure)
     assert broken.what == "ZeroDivisionError: a bug"
     assert str(broken.where).startswith(fitting_workload.__file__)
     assert [record.seed for record in store.records()] == [1, 3]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_missing_data_is_told_once_and_the_other_jobs_are_left(store: Store, count: int) -> None:
+    jobs = [job(seed, Fitting(needs_data=True)) for seed in range(6)]
+    (ended,) = run_jobs(jobs, store, Processes(count))
+    assert ended.failed_by(DataError)
+    assert not store.records()
+
+
+def test_data_that_a_later_job_alone_lacks_does_not_end_the_others(store: Store) -> None:
+    jobs = [job(0), job(1, Fitting(needs_data=True)), job(2)]
+    ended = run(jobs, store)
+    assert [one.failed_by(DataError) for one in ended.values()] == [False, True, False]
 
 
 def test_as_many_processes_as_one_likes_come_to_the_same(store: Store, tmp_path: Path) -> None:

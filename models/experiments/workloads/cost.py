@@ -4,16 +4,24 @@ Counted from sizes alone, nothing is trained or measured. The paper (tables 7 an
 the step in which the mechanisms differ: an exponential is 10 multiply-adds, every other operation
 one. It takes the scores and the product of weights and values to cost the same for all. With the
 exponent 1 they do not: the factorised read-out never forms the weights, and the separable coupling
-no scores. `AttentionMechanism.multiply_adds` counts them all, as each mechanism is computed here.
+no scores. `AttentionMechanism.multiply_adds` counts them all.
+
+Counted is what a mechanism needs. In a causal layer that is the pairs that are seen and, of what is
+linear in the length, a running sum from token to token. The modules here compute causal layers in
+another way, with more products: softmax all pairs, of which half are then hidden, and linear forms
+in chunks of tokens.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from entrain.deploy.errors import UsageError
 from entrain.models.attention import MECHANISMS, AttentionConfig
+from entrain.models.attention.linear import LinearAttention
+from entrain.models.attention.lowrank import LowrankAttention
 from entrain.models.experiments.workload import Outcome, Place
 from entrain.models.training import EpochReport
 
@@ -67,6 +75,8 @@ class Cost:
         attention: slug of the mechanism.
     """
 
+    version: ClassVar[int] = 2
+
     layer: str = "keyword"
     attention: str = "softmax"
 
@@ -116,20 +126,49 @@ def paper_counts(config: AttentionConfig, layer: Layer) -> dict[str, int]:
 
 
 def our_counts(config: AttentionConfig, layer: Layer) -> dict[str, int]:
-    """Our count, of the mechanism as it is computed here.
+    """Our count, of what the mechanism needs.
 
     Returns:
-        ``multiply_adds``: of the whole layer, its linear maps included; ``exponentials``: natural
-        ones; ``weighted``: both, an exponential as the paper weighs it.
+        ``multiply_adds``: of the whole layer, its linear maps included; ``exponentials``: those of
+        base 2 too, though a device may have them for a shift; for features elu + 1, which take one
+        where they are below zero, as if all were: an upper bound; ``weighted``: both, an
+        exponential as the paper weighs it.
     """
     products = _products(config, layer)
-    takes_exponentials = config.mechanism == "softmax" or config.coupling == "softplus"
-    exponentials = layer.pairs if takes_exponentials else 0
+    count = EXPONENTIALS.get((config.mechanism, config.coupling), _none)
+    exponentials = count(config, layer)
     return {
         "multiply_adds": products,
         "exponentials": exponentials,
         "weighted": products + EXPONENTIAL * exponentials,
     }
+
+
+def _none(config: AttentionConfig, layer: Layer) -> int:  # noqa: ARG001
+    return 0
+
+
+def _one_a_pair(config: AttentionConfig, layer: Layer) -> int:  # noqa: ARG001
+    return layer.pairs
+
+
+def _one_a_feature(kind: type[LinearAttention]) -> Callable[[AttentionConfig, Layer], int]:
+    """Of queries and keys."""
+
+    def count(config: AttentionConfig, layer: Layer) -> int:
+        return 2 * layer.rows * kind.d_key(config, layer.d_model // layer.heads)
+
+    return count
+
+
+# By mechanism and coupling.
+EXPONENTIALS: Mapping[tuple[str, str | None], Callable[[AttentionConfig, Layer], int]] = {
+    ("softmax", None): _one_a_pair,
+    ("softmax-base2", None): _one_a_pair,
+    ("oscillator", "softplus"): _one_a_pair,
+    ("linear", "elu"): _one_a_feature(LinearAttention),
+    ("lowrank", "elu"): _one_a_feature(LowrankAttention),
+}
 
 
 def _products(config: AttentionConfig, layer: Layer) -> int:
@@ -146,5 +185,7 @@ def _products(config: AttentionConfig, layer: Layer) -> int:
     tokens = layer.tokens
     if not layer.causal:
         return products(tokens)
+    if config.mechanism == "uniform":  # each token has a mean of its own, mapped for it alone
+        return tokens * products(1)
     a_pair = (products(tokens + 1) - 2 * products(tokens) + products(tokens - 1)) // 2
     return products(tokens) - a_pair * (tokens * (tokens - 1) // 2)
