@@ -8,13 +8,13 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from entrain.deploy.report.words import DASH, MINUS, printable
+from entrain.deploy.cli.experiment_figures import ends, figure, signed, spread
+from entrain.deploy.report.words import DASH, printable
 from entrain.models.experiments.papers import Figure, Published
 from entrain.models.experiments.power_law import FEW_SEEDS, PowerLawFit
 from entrain.models.experiments.specification import Experiment, Metric
 from entrain.models.experiments.summary import Comparison, Row
 
-PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
 TO_BASELINE = "to baseline"
 # Of the variants at least, however narrow the terminal.
 NAME_WIDTH = 12
@@ -132,7 +132,7 @@ def markdown_table(
             line += [
                 f"{_mean(row)}{_failures(row) if name in failing else ''}",
                 *([_published(row.published)] if name in of_paper else []),
-                f"{_difference(row.comparison)}{said}",
+                f"{_difference(row)}{said}",
             ]
         lines.append(line)
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
@@ -150,8 +150,8 @@ def law_words(fit: PowerLawFit | None) -> str:
     interval = ""
     if fit.interval is not None:
         remark = ", too narrow with so few" if fit.seeds < FEW_SEEDS else ""
-        ends = " to ".join(map(figure, fit.interval))
-        interval = f" (95 % {ends}, bootstrap over seeds{remark})"
+        between = ends(fit.interval, fit.b)
+        interval = f" (95 % {between}, bootstrap over seeds{remark})"
     words += f" Fitted: {figure(fit.c)} d^-b with b = {figure(fit.b)}{interval}."
     if fit.left_out:
         words += f" Left out, the gap is not positive: {', '.join(fit.left_out)}."
@@ -226,18 +226,15 @@ def _cells(row: Row) -> tuple[str, ...]:
         row.title,
         str(row.mean.n) if row.mean else "0",
         _mean(row),
-        " to ".join(map(figure, row.mean.interval)) if row.mean and row.mean.interval else DASH,
+        ends(row.mean.interval, row.mean.mean) if row.mean and row.mean.interval else DASH,
         _published(row.published),
-        _difference(comparison),
+        _difference(row),
         _verdict(comparison),
     )
 
 
 def _mean(row: Row) -> str:
-    if row.mean is None:
-        return DASH
-    spread = f" {PLUS_MINUS} {figure(row.mean.sd)}" if row.mean.sd is not None else ""
-    return f"{figure(row.mean.mean)}{spread}"
+    return DASH if row.mean is None else spread(row.mean.mean, row.mean.sd)
 
 
 def _failures(row: Row) -> str:
@@ -260,14 +257,13 @@ def _failure_p(comparison: Comparison | None) -> str:
 
 
 def _published(published: Figure | None) -> str:
-    if published is None:
+    return DASH if published is None else spread(published.mean, published.sd)
+
+
+def _difference(row: Row) -> str:
+    if row.comparison is None or row.mean is None:
         return DASH
-    spread = f" {PLUS_MINUS} {figure(published.sd)}" if published.sd is not None else ""
-    return f"{figure(published.mean)}{spread}"
-
-
-def _difference(comparison: Comparison | None) -> str:
-    return DASH if comparison is None else signed(comparison.difference)
+    return signed(row.comparison.difference, row.mean.mean)
 
 
 def _verdict(comparison: Comparison | None) -> str:
@@ -282,23 +278,6 @@ def _verdict(comparison: Comparison | None) -> str:
 def heading(metric: Metric) -> str:
     """The metric's title and unit."""
     return f"{metric.title}, {metric.unit}" if metric.unit else metric.title
-
-
-def figure(value: float) -> str:
-    """Two decimals, more where the number is small, none where it is large.
-
-    As ``93.10``, ``0.0042``, ``48,216``.
-    """
-    if value != 0 and abs(value) < 0.1:
-        return f"{value:.2g}".replace("-", MINUS)
-    if abs(value) >= 1000:
-        return f"{value:,.0f}".replace("-", MINUS)
-    return f"{value:,.2f}".replace("-", MINUS)
-
-
-def signed(value: float) -> str:
-    """A difference with its sign."""
-    return f"+{figure(value)}" if value > 0 else figure(value)
 
 
 def _p(value: float) -> str:
