@@ -58,6 +58,7 @@ _TWO_NOUNS = 0.6
 _HEADER = ("label", "verb_index", "distractor", "sentence")
 _DISTRACTORS = ("none", "agree", "attract")
 _REMEDY = "Give --data-dir the folder with train.tsv, val.tsv and test.tsv, or leave it out."
+_MEND = "Mend or remove that line: label, verb_index, distractor and sentence, separated by tabs."
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,40 +194,39 @@ def _read(path: Path) -> Sentences:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8 text"
         raise DataError(
-            f"the sentences cannot be read ({error})", where=str(path), remedy=_REMEDY
+            f"the sentences cannot be read: {reason}", where=str(path), remedy=_REMEDY
         ) from error
     if not lines or tuple(lines[0].split("\t")) != _HEADER:
         raise DataError(
             f"the first line must name the columns {', '.join(_HEADER)}, separated by tabs",
             where=f"{path}:1",
+            remedy=_REMEDY,
         )
     if len(lines) < 2:
         raise DataError("there are no sentences", where=str(path), remedy=_REMEDY)
-    return _encode(
-        [_parse(line, f"{path}:{number}") for number, line in enumerate(lines[1:], start=2)]
-    )
+    sentences = []
+    for number, line in enumerate(lines[1:], start=2):
+        with concerning(f"{path}:{number}", _MEND):
+            sentences.append(_parse(line))
+    return _encode(sentences)
 
 
-def _parse(line: str, where: str) -> _Sentence:
+def _parse(line: str) -> _Sentence:
     columns = line.split("\t")
     if len(columns) != len(_HEADER):
-        raise DataError(
-            f"{len(_HEADER)} columns separated by tabs are needed, not {len(columns)}", where=where
-        )
+        raise DataError(f"{len(_HEADER)} columns separated by tabs are needed, not {len(columns)}")
     label, verb_index, distractor, text = columns
     if label not in ("0", "1"):
-        raise DataError(f"the label must be 0 or 1, not {label!r}", where=where)
+        raise DataError(f"the label must be 0 or 1, not {label!r}")
     if distractor not in _DISTRACTORS:
         raise DataError(
-            f"the distractor must be one of {', '.join(_DISTRACTORS)}, not {distractor!r}",
-            where=where,
+            f"the distractor must be one of {', '.join(_DISTRACTORS)}, not {distractor!r}"
         )
-    with concerning(where):
-        encode(text)
+    encode(text)
     if verb_index != str(len(text.split()) - 2):
         raise DataError(
-            f"the verb must be the last word but one, not word {verb_index!r} (from 0) of {text!r}",
-            where=where,
+            f"the verb must be the last word but one, not word {verb_index!r} (from 0) of {text!r}"
         )
     return _Sentence(text, label == "1", hard=distractor == "attract")

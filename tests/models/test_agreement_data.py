@@ -155,6 +155,7 @@ def test_a_wrong_line_is_told_with_its_number(folder: Path, line: str, complaint
     with pytest.raises(DataError, match=complaint) as caught:
         load_agreement(folder)
     assert caught.value.where == f"{path}:4"
+    assert "that line" in str(caught.value.remedy)
 
 
 @pytest.mark.parametrize(
