@@ -51,12 +51,14 @@ def train(
 ) -> None:
     """Train a network. Ctrl-C keeps the best so far."""
     from entrain.deploy import pipeline
-    from entrain.models.checkpoint import load_checkpoint
 
     out = Output(machine, quiet, verbose)
     chosen = task_named(task)
     choices = Choices(data_dir, epochs, download, standard_12)
     recipe = recipe_of(chosen, attention, seed, choices)
+    # Not before: it brings torch along, and a misspelt name is told at once.
+    from entrain.models.checkpoint import load_checkpoint
+
     if download:
         fetch(chosen, data_dir, out)
     with shown_stages(out) as stages:
