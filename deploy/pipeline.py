@@ -257,13 +257,10 @@ def check_labels(run: Run, checkpoint: Checkpoint, data: DataSet[Any]) -> None:
     Raises:
         CheckpointError: it knows others.
     """
-    if checkpoint.labels != data.labels:
-        raise CheckpointError(
-            f"the network knows {', '.join(checkpoint.labels)}; the data has "
-            f"{', '.join(data.labels)}",
-            where=f"{run.checkpoint}, {data.source}",
-            remedy=f"use the data it was trained on, or remove {run.checkpoint} to train anew",
-        )
+    from entrain.deploy import quantize as stage
+
+    with concerning(f"{run.checkpoint}, {data.source}"):
+        stage.check_labels(checkpoint, data)
 
 
 def _known_task(run: Run) -> str:

@@ -98,8 +98,7 @@ def quantize_network(
     training = config.training(checkpoint.training)
     batches = task.batches(data, checkpoint, training)
     result = fit(network, batches, judge, training, on_epoch)
-    kept = [report.validation for report in result.history]
-    return Quantized(network, max(kept) if result.interrupted else kept[-1], result.interrupted)
+    return Quantized(network, result.validation, result.interrupted)
 
 
 def check_labels(checkpoint: Checkpoint, data: DataSet[Any]) -> None:
@@ -112,7 +111,7 @@ def check_labels(checkpoint: Checkpoint, data: DataSet[Any]) -> None:
         raise CheckpointError(
             f"the network knows {', '.join(checkpoint.labels)}; the data has "
             f"{', '.join(data.labels)}",
-            remedy="quantize with the data that the network was trained on (--data-dir)",
+            remedy="use the data that the network was trained on (--data-dir), or train anew",
         )
 
 
