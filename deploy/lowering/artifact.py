@@ -13,8 +13,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from entrain.deploy.errors import ModelError
 from entrain.deploy.files import write_whole
-from entrain.deploy.lowering.graph import LoweredGraph, Value
-from entrain.deploy.lowering.memory import MemoryPlan
+from entrain.deploy.lowering.graph import Value
+from entrain.deploy.lowering.program import Program
 
 FILE = "layers.json"
 
@@ -58,7 +58,6 @@ class LoweredModel(_Record):
 
     name: str
     task: str
-    schedule: str
     input: TensorRecord
     output: TensorRecord
     layers: tuple[LayerRecord, ...]
@@ -71,8 +70,9 @@ class LoweredModel(_Record):
         return sum(layer.macs for layer in self.layers)
 
 
-def describe(graph: LoweredGraph, plan: MemoryPlan, task: str, schedule: str) -> LoweredModel:
+def describe(program: Program, task: str) -> LoweredModel:
     """The record of a lowered network."""
+    graph, plan = program.graph, program.plan
     layers = tuple(
         LayerRecord(
             **_fields(layer.output),
@@ -86,7 +86,6 @@ def describe(graph: LoweredGraph, plan: MemoryPlan, task: str, schedule: str) ->
     return LoweredModel(
         name=graph.name,
         task=task,
-        schedule=schedule,
         input=TensorRecord(**_fields(graph.input)),
         output=TensorRecord(**_fields(graph.output)),
         layers=layers,

@@ -109,6 +109,11 @@ class Layer:
     expression: Node
 
     @property
+    def symbol(self) -> str:
+        """The C function's name."""
+        return f"layer_{self.name}"
+
+    @property
     def macs(self) -> int:
         """Multiply-adds of its convolutions and matrix products."""
         return sum(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from entrain.deploy.lowering.graph import LoweredGraph, Value
@@ -39,13 +40,30 @@ class MemoryPlan:
         """Offset of a value by name; KeyError for the model's input and output."""
         return {p.value.name: p.offset for p in self.placements}[name]
 
+    def scratch_offset(self, layer: str) -> int:
+        """Offset of the bytes that a layer needs while it runs."""
+        raise KeyError(layer)
+
+    def overwrites(self, _layer: str) -> bool:
+        """Whether a layer's output shares bytes with one of its inputs."""
+        return False
+
 
 def aligned(size: int) -> int:
     """The size rounded up to the arena's alignment."""
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
-def plan_memory(graph: LoweredGraph) -> MemoryPlan:
+def in_place_candidates(graph: LoweredGraph) -> dict[str, tuple[str, ...]]:
+    """Layers whose output may overwrite an input, and which inputs those are."""
+    return {}
+
+
+def plan_memory(
+    graph: LoweredGraph,
+    scratch: Mapping[str, int] | None = None,
+    in_place: Mapping[str, tuple[str, ...]] | None = None,
+) -> MemoryPlan:
     """Largest value first, each at the lowest offset free during its life.
 
     The model's input and output are the caller's buffers and take no room in the arena.

@@ -26,11 +26,6 @@ class Primitive:
     inputs: tuple[Value, ...]
     constants: tuple[tuple[str, Array], ...]
 
-    @property
-    def symbol(self) -> str:
-        """The C function's name."""
-        return f"layer_{self.layer.name}"
-
 
 # what each operand is to the operator that reads it, so that generated C says so
 _ROLES: dict[type, Callable[[Any], Sequence[str]]] = {
@@ -112,7 +107,7 @@ def build_primitive(layer: Layer) -> Primitive:
     function = te.create_prim_func([*buffers, tensors[id(layer.expression)]])
     return Primitive(
         layer,
-        function.with_attr("global_symbol", f"layer_{layer.name}"),
+        function.with_attr("global_symbol", layer.symbol),
         tuple(value for value, _ in parameters.values.values()),
         tuple((name, array) for name, array, _ in parameters.constants),
     )

@@ -8,18 +8,21 @@ import numpy as np
 
 from entrain.deploy.arithmetic import fixed_point, integer_range, quantize
 from entrain.deploy.errors import UnsupportedOperator
-from entrain.deploy.lowering.graph import Node, Operator, Value
+from entrain.deploy.lowering.graph import Node, Operator, Product, Value
 from entrain.deploy.lowering.operators import apply, constant
 from entrain.deploy.lowering.operators.convolution import Convolution
-from entrain.deploy.lowering.operators.elementwise import DIVIDE, SQUARE_ROOT
+from entrain.deploy.lowering.operators.elementwise import ADD_INTEGERS, DIVIDE, SQUARE_ROOT
 from entrain.deploy.lowering.operators.gather import Gather
 from entrain.deploy.lowering.operators.layout import Slice
 from entrain.deploy.lowering.operators.lookup import Lookup
 from entrain.deploy.lowering.operators.matmul import MatMul
 from entrain.deploy.lowering.operators.quantizers import Quantize, Requantize
 from entrain.deploy.lowering.operators.reduction import Peak, Sum
-from entrain.deploy.lowering.quantity import Affine, Quantity, compressed, to_real
+from entrain.deploy.lowering.quantity import Affine, Quantity, Reals, compressed, to_real
 from entrain.deploy.lowering.tabulation import tabulated, untabulated
+from entrain.deploy.lowering.views import MOVES
+
+LARGEST_LOSS = 2.0**-10  # of a step, by a bias rounded to the steps of its sum
 
 
 def quantized_expression(quantity: Quantity, value: Value) -> Node:
@@ -51,7 +54,8 @@ def quantized_expression(quantity: Quantity, value: Value) -> Node:
 def _requantized(quantity: Affine, value: Value) -> Node:
     factors = tuple(compressed(np.asarray(t.scale / value.scale)) for t in quantity.terms)
     bias = compressed(np.asarray(quantity.constant / value.scale))
-    peaks = tuple(int(max(map(abs, term.node.interval))) for term in quantity.terms)
+    sums, bias = _with_bias([term.node for term in quantity.terms], factors, bias)
+    peaks = tuple(int(max(map(abs, node.interval))) for node in sums)
     try:
         fixed = fixed_point(factors, bias, peaks)
     except OverflowError as error:
@@ -72,8 +76,35 @@ def _requantized(quantity: Affine, value: Value) -> Node:
         int(high),
     )
     multipliers = [constant(multiplier) for multiplier in fixed.multipliers]
-    sums = [term.node for term in quantity.terms]
     return apply(requantize, *sums, *multipliers, constant(fixed.bias))
+
+
+def _with_bias(
+    nodes: list[Node], factors: tuple[Reals, ...], bias: Reals
+) -> tuple[list[Node], Reals]:
+    """The bias added to the first sum where that loses nothing, and what is left of it.
+
+    A bias in steps of the sum (as int32 biases are) makes the requantization of a sum one
+    multiplication and one shift.
+    """
+    first, *others = nodes
+    if not bias.any() or not factors[0].all() or not _accumulates(first):
+        return nodes, bias
+    steps = np.rint(bias / factors[0])
+    lost = float(np.abs(bias - steps * factors[0]).max())
+    low, high = integer_range("int32")
+    reach = [end + step for end in first.interval for step in (steps.min(), steps.max())]
+    if lost > LARGEST_LOSS or min(reach) < low or max(reach) > high:
+        return nodes, bias
+    added = apply(ADD_INTEGERS, first, constant(steps.astype(np.int32)))
+    return [added, *others], np.zeros(())
+
+
+def _accumulates(node: Node) -> bool:
+    """Whether a node is a sum of products, moved about at most."""
+    while isinstance(node.operator, MOVES):
+        (node,) = node.operands
+    return isinstance(node.operator, Product)
 
 
 def _check_range(expression: Node) -> None:

@@ -16,8 +16,7 @@ from entrain.deploy.lowering.graph import Array, LoweredGraph
 from entrain.deploy.lowering.host import HostModel
 from entrain.deploy.lowering.importer import import_onnx
 from entrain.deploy.lowering.interpreter import interpret
-from entrain.deploy.lowering.memory import plan_memory
-from entrain.deploy.lowering.schedules import find_schedule
+from entrain.deploy.lowering.program import build_program
 
 GOLDEN_FILE = "golden.npz"
 GOLDEN_INPUTS = 8
@@ -30,9 +29,8 @@ def lower(
     task: str,
     name: str,
     features: Array | None = None,
-    schedule: str = "scalar",
 ) -> LoweredModel:
-    """Lower an ONNX file into ``folder``: model.c, model.h, weights.c, weights.h, layers.json.
+    """Lower an ONNX file into ``folder``: its C, layers.json, schedule.json.
 
     golden.npz gets every layer's integers for the golden inputs, from the numpy interpreter, and
     the C compiled for this machine has to give the same, layer by layer. The folder appears when
@@ -44,26 +42,24 @@ def lower(
         task: the profile that the firmware announces.
         name: the model's name.
         features: golden inputs, real [N, ...]; without them, random integers from a fixed seed.
-        schedule: a name of ``SCHEDULES``.
 
     Raises:
-        UsageError: no such schedule.
         ModelError: the file is not usable.
         UnsupportedOperator: a node has no integer form.
         ToolError: no C compiler here.
         Mismatch: C and interpreter differ; the layer is named.
     """
-    graph = import_onnx(onnx, name)
-    plan = plan_memory(graph)
+    program = build_program(import_onnx(onnx, name))
+    graph = program.graph
     source = graph.input
     if features is None:
         inputs = random_inputs(graph)
     else:
         inputs = quantize(features, source.scale, source.zero_point, source.dtype)
     golden = golden_values(graph, inputs)
-    model = describe(graph, plan, task, schedule)
+    model = describe(program, task)
     with replacing_folder(folder) as made:
-        for file, text in emit_model(graph, plan, task, find_schedule(schedule)).files:
+        for file, text in emit_model(program, task).files:
             write_whole(made / file, text)
         write_arrays(made / GOLDEN_FILE, golden)
         check_against_golden(model, made, golden)

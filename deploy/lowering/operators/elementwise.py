@@ -97,6 +97,7 @@ def _square_root(x: Any) -> Any:
     return tirx.call_pure_extern("float32", "entrain_square_root", x)
 
 
+ADD_INTEGERS = Elementwise("int32", np.add, lambda a, b: a + b)
 SUBTRACT_INTEGERS = Elementwise("int32", np.subtract, lambda a, b: a - b)
 ADD = Elementwise("float32", np.add, lambda a, b: a + b)
 SUBTRACT = Elementwise("float32", np.subtract, lambda a, b: a - b)

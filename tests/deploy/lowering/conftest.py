@@ -20,9 +20,8 @@ from entrain.deploy.lowering.graph import LoweredGraph
 from entrain.deploy.lowering.host import HostModel
 from entrain.deploy.lowering.importer import import_onnx
 from entrain.deploy.lowering.interpreter import interpret, run_layer
-from entrain.deploy.lowering.memory import plan_memory
 from entrain.deploy.lowering.onnx_file import read_onnx, with_boundaries_as_outputs
-from entrain.deploy.lowering.schedules import SCHEDULES
+from entrain.deploy.lowering.program import build_program
 from entrain.deploy.onnx_session import OnnxSession
 
 OPSET = 17
@@ -114,16 +113,15 @@ class Lowered:
 
     @classmethod
     def from_file(cls, path: Path, folder: Path) -> Lowered:
-        graph = import_onnx(path, "small")
-        plan = plan_memory(graph)
-        source = emit_model(graph, plan, "kws01", SCHEDULES["scalar"])
+        program = build_program(import_onnx(path, "small"))
+        source = emit_model(program, "kws01")
         folder.mkdir(exist_ok=True)
         for name, text in source.files:
             (folder / name).write_text(text)
-        record = describe(graph, plan, "kws01", "scalar")
+        record = describe(program, "kws01")
         whole, _ = with_boundaries_as_outputs(read_onnx(path))
         session = OnnxSession(whole.SerializeToString(), "small")
-        return cls(graph, source, record, HostModel(record, folder), session)
+        return cls(program.graph, source, record, HostModel(record, folder), session)
 
     @property
     def operators(self) -> list[str]:

@@ -34,7 +34,10 @@ def lowered(onnx, tmp_path):
 def test_the_folder_holds_what_the_design_says(lowered):
     model, folder = lowered
     files = {path.name for path in folder.iterdir()}
-    assert files == {"model.c", "model.h", "weights.c", "weights.h", "layers.json", "golden.npz"}
+    assert files == {
+        *("model.c", "model.h", "weights.c", "weights.h", "schedule.h"),
+        *("layers.json", "schedule.json", "golden.npz"),
+    }
     assert read_lowered(folder) == model
     assert [layer.name for layer in model.layers] == ["hidden", "logits"]
     assert model.layers[0].onnx_outputs == ("/hidden/act_quant/q",)
@@ -107,12 +110,6 @@ def test_a_model_that_cannot_be_lowered_leaves_the_old_folder(onnx, model, tmp_p
     with pytest.raises(UnsupportedOperator):
         lower(model.save(tmp_path / "other.onnx"), folder, task="kws01", name="small")
     assert read_lowered(folder) == before
-
-
-def test_an_unknown_schedule_lists_those_there_are(onnx, tmp_path):
-    with pytest.raises(UsageError, match="no schedule vector") as caught:
-        lower(onnx, tmp_path / "l", task="kws01", name="small", schedule="vector")
-    assert "scalar" in caught.value.remedy
 
 
 @pytest.mark.parametrize("damage", ["{", "{}", '{"name": 3}'])

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
 import entrain.firmware
-from entrain.deploy.arithmetic import (
+from entrain.deploy.arithmetic.requantization import (
     LARGEST_SHIFT,
     dequantize,
     fixed_point,

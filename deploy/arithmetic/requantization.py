@@ -1,10 +1,4 @@
-"""The integer arithmetic, defined once, in numpy.
-
-The interpreter of a lowered network, the C on the host, the C on the device and the FPGA block all
-compute what is written here, to the last bit. Nothing here knows of tensors' names or of networks.
-
-A real number x is held as an integer q with ``x = scale * (q - zero_point)``.
-"""
+"""From reals to integers and back, and from wide integers to 8 bits."""
 
 from __future__ import annotations
 

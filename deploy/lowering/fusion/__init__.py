@@ -1,0 +1,1 @@
+"""Recognising what several layers compute together."""

@@ -1,0 +1,50 @@
+"""What a kernel is: a layer written as one call into ``firmware/kernels``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from entrain.deploy.lowering.graph import Array, Layer
+
+INSTRUCTION_SETS = ("scalar", "dsp", "mve")
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """A register block of a kernel, and the instructions that the schedule expects of it.
+
+    ``rows`` and ``columns`` of the result are summed up at the same time.
+    """
+
+    rows: int
+    columns: int
+    instructions: int
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """How a layer becomes a call of an inlined C kernel, specialised by constant arguments.
+
+    Attributes:
+        layer: what it computes; the layer's expression stays the definition.
+        header: the file of ``firmware/kernels`` that holds the C function.
+        call: C statements. They name each value that the layer reads ``<value>_in``, each constant
+            array by its name here, the result ``output``, the scratch ``scratch`` (aligned by 8),
+            and the blocks chosen for the compiled instruction set ``<LAYER>_ROWS`` and
+            ``<LAYER>_COLUMNS`` (the layer's name in capitals).
+        constants: arrays for flash, by name, in the order of the parameters.
+        scratch_bytes: bytes of the arena that the kernel needs while it runs.
+        blocks: for each instruction set the candidates, the best first; empty without a choice.
+    """
+
+    layer: Layer
+    header: str
+    call: str
+    constants: tuple[tuple[str, Array], ...]
+    scratch_bytes: int = 0
+    blocks: tuple[tuple[str, tuple[Blocks, ...]], ...] = ()
+
+
+# None if this kernel does not compute the layer
+Matcher = Callable[[Layer], Kernel | None]
