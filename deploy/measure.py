@@ -16,8 +16,8 @@ from entrain.deploy.device.counting import InstructionCounts
 from entrain.deploy.errors import DeviceError, DeviceMissing, Mismatch, ProtocolError
 from entrain.deploy.lowering.artifact import LoweredModel
 from entrain.deploy.lowering.host import HostModel
-from entrain.deploy.lowering.importer import import_onnx
 from entrain.deploy.lowering.interpreter import interpret
+from entrain.deploy.lowering.network import read_network
 from entrain.deploy.onnx_session import OnnxSession
 from entrain.deploy.runs import Run
 
@@ -100,7 +100,7 @@ def reference(
     Raises:
         Mismatch: the C differs from the integers of the numpy interpreter.
     """
-    graph = import_onnx(run.onnx, model.name)
+    graph = read_network(run.onnx, model.name)
     host = HostModel(model, run.lowered)
     session = OnnxSession(run.onnx, str(run.onnx))
     source = model.input

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,33 @@ from numpy.typing import NDArray
 from entrain.deploy.errors import ModelError
 
 Inputs = NDArray[Any]  # float32, or int64
+
+
+def session_of(model: Path | bytes, name: str) -> Any:
+    """Onnxruntime's own session, one thread, unoptimised.
+
+    Raises:
+        ModelError: onnxruntime refuses the model.
+    """
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3  # it warns of every constant that it folds
+    level = onnxruntime.GraphOptimizationLevel
+    options.graph_optimization_level = level.ORT_DISABLE_ALL
+    try:
+        return onnxruntime.InferenceSession(
+            model if isinstance(model, bytes) else str(model),
+            options,
+            providers=["CPUExecutionProvider"],
+        )
+    except Exception as error:  # onnxruntime's errors share no public base class
+        raise ModelError(
+            f"onnxruntime cannot run it: {str(error).splitlines()[0]}",
+            where=name,
+            remedy="export the model again",
+        ) from error
 
 
 class OnnxSession:
@@ -26,31 +53,14 @@ class OnnxSession:
     """
 
     def __init__(self, model: Path | bytes, name: str) -> None:
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1
-        options.log_severity_level = 3  # it warns of every constant that it folds
-        level = onnxruntime.GraphOptimizationLevel
-        options.graph_optimization_level = level.ORT_DISABLE_ALL
-        try:
-            self._session = onnxruntime.InferenceSession(
-                model if isinstance(model, bytes) else str(model),
-                options,
-                providers=["CPUExecutionProvider"],
-            )
-        except Exception as error:  # onnxruntime's errors share no public base class
-            raise ModelError(
-                f"onnxruntime cannot run it: {str(error).splitlines()[0]}",
-                where=name,
-                remedy="export the model again",
-            ) from error
-        self._input = self._session.get_inputs()[0].name
+        self._session = session_of(model, name)
+        self.inputs: tuple[str, ...] = tuple(i.name for i in self._session.get_inputs())
         self.outputs: tuple[str, ...] = tuple(o.name for o in self._session.get_outputs())
 
-    def run(self, features: Inputs) -> dict[str, NDArray[Any]]:
-        """Every output for one input [1, ...], by name."""
-        results: Sequence[Any] = self._session.run(None, {self._input: features})
+    def run(self, features: Inputs | Mapping[str, Inputs]) -> dict[str, NDArray[Any]]:
+        """Every output by name, for the first input [1, ...] or several by name."""
+        given = features if isinstance(features, Mapping) else {self.inputs[0]: features}
+        results: Sequence[Any] = self._session.run(None, dict(given))
         return dict(zip(self.outputs, results, strict=True))
 
     def predict(self, features: Inputs) -> NDArray[np.int64]:

@@ -8,12 +8,37 @@ A real number x is held as an integer q with ``x = scale * (q - zero_point)``.
 
 from __future__ import annotations
 
+from entrain.deploy.arithmetic.coupling import (
+    FieldSum,
+    RectifiedCoupling,
+    SeparableCoupling,
+    TabulatedCoupling,
+    field_sum,
+    rectified_coupling,
+    rounding_shift,
+    table_scale,
+    weight_bits,
+)
 from entrain.deploy.arithmetic.division import (
     Quotient,
     leading_zeros,
     quotient,
     reciprocal,
 )
+from entrain.deploy.arithmetic.exponential import Exponential, exponential
+from entrain.deploy.arithmetic.interpolation import interpolate
+from entrain.deploy.arithmetic.linear_average import (
+    LinearAverage,
+    feature_table,
+    linear_average,
+)
+from entrain.deploy.arithmetic.oscillator import (
+    FactorisedReadOut,
+    PlainReadOut,
+    factorised_read_out,
+    plain_read_out,
+)
+from entrain.deploy.arithmetic.ratios import reciprocal_factor, root_factor, scaled
 from entrain.deploy.arithmetic.requantization import (
     FixedPoint,
     IntArray,
@@ -24,18 +49,53 @@ from entrain.deploy.arithmetic.requantization import (
     quantize,
     requantize,
 )
+from entrain.deploy.arithmetic.roots import reciprocal_root
+from entrain.deploy.arithmetic.settling import (
+    FieldStrength,
+    field_strength,
+    settle,
+)
+from entrain.deploy.arithmetic.softmax import Softmax, softmax
 
 __all__ = [
+    "Exponential",
+    "FactorisedReadOut",
+    "FieldStrength",
+    "FieldSum",
     "FixedPoint",
     "IntArray",
+    "LinearAverage",
+    "PlainReadOut",
     "Quotient",
     "RealArray",
+    "RectifiedCoupling",
+    "SeparableCoupling",
+    "Softmax",
+    "TabulatedCoupling",
     "dequantize",
+    "exponential",
+    "factorised_read_out",
+    "feature_table",
+    "field_strength",
+    "field_sum",
     "fixed_point",
     "integer_range",
+    "interpolate",
     "leading_zeros",
+    "linear_average",
+    "plain_read_out",
     "quantize",
     "quotient",
     "reciprocal",
+    "reciprocal_factor",
+    "reciprocal_root",
+    "rectified_coupling",
     "requantize",
+    "root_factor",
+    "rounding_shift",
+    "scaled",
+    "settle",
+    "softmax",
+    "table_scale",
+    "weight_bits",
 ]

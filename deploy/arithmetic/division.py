@@ -13,7 +13,7 @@ from math import frexp
 import numpy as np
 from numpy.typing import NDArray
 
-from entrain.deploy.arithmetic.requantization import LARGEST_SHIFT, IntArray
+from entrain.deploy.arithmetic.requantization import IntArray
 
 Integers = NDArray[np.int64]
 
@@ -21,6 +21,7 @@ RECIPROCAL_ERROR = 2.0**-15
 LARGEST_DENOMINATOR = 2**31 - 1
 MULTIPLIER_BITS = 15
 SMALLEST_SHIFT = 33
+LARGEST_SHIFT = 54
 
 
 def leading_zeros(x: IntArray) -> Integers:
@@ -57,8 +58,9 @@ class Quotient:
     Attributes:
         multiplier: the factor's 15 bits.
         drop: ``f = (r * multiplier) >> (drop - n)``, which is below 2**31.
-        shift: ``(numerator * f + 2**(shift-1)) >> shift``; 33 to 62, so that the high words of
-            the products are enough: ``(mulhi(numerator, f) + 2**(shift-33)) >> (shift-32)``.
+        shift: ``(numerator * f + 2**(shift-1)) >> shift``; 33 or more, so that the high words of
+            the products are enough: ``(mulhi(numerator, f) + 2**(shift-33)) >> (shift-32)``; and
+            54 or less, so that an 8-bit zero point can be added to them before they are shifted.
         least: smallest d.
         most: largest d.
     """

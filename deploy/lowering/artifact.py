@@ -15,6 +15,7 @@ from entrain.deploy.errors import ModelError
 from entrain.deploy.files import write_whole
 from entrain.deploy.lowering.graph import Value
 from entrain.deploy.lowering.program import Program
+from entrain.deploy.lowering.tensors import sole
 
 FILE = "layers.json"
 
@@ -40,7 +41,7 @@ class TensorRecord(_Record):
 
 
 class LayerRecord(TensorRecord):
-    """A layer by what it writes. ``offset`` in the arena is null for the model's output."""
+    """A layer by what it writes. ``offset`` in the arena is null for the model's outputs."""
 
     id: int
     op: str
@@ -58,11 +59,21 @@ class LoweredModel(_Record):
 
     name: str
     task: str
-    input: TensorRecord
-    output: TensorRecord
+    inputs: tuple[TensorRecord, ...]
+    outputs: tuple[TensorRecord, ...]
     layers: tuple[LayerRecord, ...]
     arena_bytes: int
     arena_bound: int
+
+    @property
+    def input(self) -> TensorRecord:
+        """The only input; ModelError if there are several."""
+        return sole(self.inputs, "input")
+
+    @property
+    def output(self) -> TensorRecord:
+        """The only output; ModelError if there are several."""
+        return sole(self.outputs, "output")
 
     @property
     def macs(self) -> int:
@@ -73,21 +84,22 @@ class LoweredModel(_Record):
 def describe(program: Program, task: str) -> LoweredModel:
     """The record of a lowered network."""
     graph, plan = program.graph, program.plan
+    outputs = {value.name for value in graph.outputs}
     layers = tuple(
         LayerRecord(
             **_fields(layer.output),
             id=index,
             op=layer.title,
             macs=layer.macs,
-            offset=None if layer.output.name == graph.output.name else plan.offset(layer.name),
+            offset=None if layer.output.name in outputs else plan.offset(layer.name),
         )
         for index, layer in enumerate(graph.layers)
     )
     return LoweredModel(
         name=graph.name,
         task=task,
-        input=TensorRecord(**_fields(graph.input)),
-        output=TensorRecord(**_fields(graph.output)),
+        inputs=tuple(TensorRecord(**_fields(value)) for value in graph.inputs),
+        outputs=tuple(TensorRecord(**_fields(value)) for value in graph.outputs),
         layers=layers,
         arena_bytes=plan.arena_bytes,
         arena_bound=plan.bound,

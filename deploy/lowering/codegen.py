@@ -21,6 +21,7 @@ C_TYPES = {
     "uint8": "uint8_t",
     "int16": "int16_t",
     "int32": "int32_t",
+    "int64": "int64_t",
     "float32": "float",
 }
 _C_SIZES = {c_type: np.dtype(name).itemsize for name, c_type in C_TYPES.items()}
@@ -46,14 +47,22 @@ def function_to_c(function: Any, symbol: str) -> CFunction:
     from tvm.tirx import transform
 
     target = Target("c")
-    module = tvm.IRModule({symbol: function.with_attr("global_symbol", symbol)})
-    module = transform.BindTarget(target.with_host(target))(module)
-    module = tvm.ir.transform.Sequential(_passes())(module)
-    bare = _with_pointer_parameters(_with_exact_reals(module[symbol]))
+    bare = _with_exact_reals(bare_function(function, symbol, target))
     module = transform.LowerIntrin()(tvm.IRModule({symbol: bare}))
     text = tvm.get_global_func("target.build.c")(module, target).inspect_source()
     text = _tidy(text, symbol)
     return CFunction(text, _stack_array_bytes(text))
+
+
+def bare_function(function: Any, symbol: str, target: Any) -> Any:
+    """A scheduled function as loops over raw pointers, for whatever TVM target prints it."""
+    import tvm
+    from tvm.tirx import transform
+
+    module = tvm.IRModule({symbol: function.with_attr("global_symbol", symbol)})
+    module = transform.BindTarget(target.with_host(target))(module)
+    module = tvm.ir.transform.Sequential(_passes())(module)
+    return _with_pointer_parameters(module[symbol])
 
 
 def _stack_array_bytes(text: str) -> int:
@@ -65,7 +74,8 @@ def _passes() -> list[Any]:
     """TVM's lowering for target c, less packed calls and less LowerTVMBuiltin.
 
     The latter would turn small buffers into calls of a run-time allocator; without it they become
-    C arrays on the stack, a row at most by the schedules.
+    C arrays on the stack, a row at most by the schedules. Nor does StorageRewrite run, which lets
+    arrays of different types share their bytes; a C compiler may do that, a C program may not.
     """
     from tvm.s_tir import transform as s_tir
     from tvm.tirx import transform as tirx
@@ -83,7 +93,6 @@ def _passes() -> list[Any]:
         tirx.NarrowDataType(32),
         s_tir.LoopPartition(),
         tirx.VectorizeLoop(False),
-        tirx.StorageRewrite(),
         s_tir.HoistIfThenElse(),
         tirx.UnrollLoop(),
         s_tir.RenormalizeSplitPattern(),
@@ -152,4 +161,7 @@ def _tidy(text: str, symbol: str) -> str:
         [f"const {kind} *restrict {name}" for kind, name in read]
         + [f"{written[0]} *restrict {written[1]}"]
     )
-    return f"static NOINLINE void {symbol}({signature}) {{{rest}\n"
+    # of what joins constants to a value, a part may be all constant
+    unread = [name for _, name in read if not re.search(rf"\b{name}\b", rest)]
+    unused = "".join(f"\n  (void){name};" for name in unread)
+    return f"static NOINLINE void {symbol}({signature}) {{{unused}{rest}\n"

@@ -8,8 +8,9 @@ from entrain.deploy.errors import UnsupportedOperator
 from entrain.deploy.lowering.codegen import C_TYPES, function_to_c
 from entrain.deploy.lowering.graph import Array, Layer, Value
 from entrain.deploy.lowering.kernels import find_kernel
-from entrain.deploy.lowering.kernels.contract import Blocks, Kernel
+from entrain.deploy.lowering.kernels.contract import Kernel
 from entrain.deploy.lowering.primitive import build_primitive
+from entrain.deploy.lowering.schedules.blocks import Blocks
 from entrain.deploy.lowering.schedules.scalar import schedule_scalar
 
 LARGEST_STACK_ARRAYS = 4096  # bytes; boards reserve twice as much for the whole stack

@@ -15,6 +15,8 @@ from typing import Any, Protocol, runtime_checkable
 
 from numpy.typing import NDArray
 
+from entrain.deploy.lowering.tensors import sole
+
 Array = NDArray[Any]
 Shape = tuple[int, ...]
 Interval = tuple[float, float]
@@ -82,7 +84,8 @@ class Node:
 class Value:
     """An integer tensor between layers: ``real = scale * (q - zero_point)``.
 
-    ``onnx_output`` is the tensor's name in the ONNX file it came from.
+    ``onnx_output`` is the tensor's name in the ONNX file it came from. Axis k is axis ``axes[k]``
+    of that tensor; None: they are in the same order.
     """
 
     name: str
@@ -91,11 +94,16 @@ class Value:
     scale: float
     zero_point: int
     onnx_output: str
+    axes: tuple[int, ...] | None = None
 
     @property
     def size(self) -> int:
         """Number of elements; also bytes, since every value is 8 bits wide."""
         return prod(self.shape)
+
+    def from_onnx(self, array: Array) -> Array:
+        """An array in the order of the ONNX tensor, in the order in which this one is stored."""
+        return (array if self.axes is None else array.transpose(self.axes)).reshape(self.shape)
 
 
 @dataclass(frozen=True)
@@ -125,12 +133,25 @@ class Layer:
 
 @dataclass(frozen=True)
 class LoweredGraph:
-    """A whole network in integers, layers in the order in which they run."""
+    """A whole network in integers, layers in the order in which they run.
+
+    Inputs and outputs are in the order of the ONNX file.
+    """
 
     name: str
-    input: Value
-    output: Value
+    inputs: tuple[Value, ...]
+    outputs: tuple[Value, ...]
     layers: tuple[Layer, ...]
+
+    @property
+    def input(self) -> Value:
+        """The only input; ModelError if there are several."""
+        return sole(self.inputs, "input")
+
+    @property
+    def output(self) -> Value:
+        """The only output; ModelError if there are several."""
+        return sole(self.outputs, "output")
 
     @property
     def macs(self) -> int:

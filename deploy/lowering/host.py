@@ -13,6 +13,7 @@ import entrain.firmware
 from entrain.deploy.errors import ToolError
 from entrain.deploy.lowering.artifact import LoweredModel
 from entrain.deploy.lowering.graph import Array
+from entrain.deploy.lowering.tensors import Given, packed, unpacked
 
 KERNELS = Path(entrain.firmware.__file__).parent / "kernels"
 FLAGS = (
@@ -75,12 +76,16 @@ class HostModel:
         self._sources = sources
         self._folder = tempfile.TemporaryDirectory(prefix="entrain-host-")
 
-    def run(self, quantized_input: Array) -> Array:
-        """The output integers for one input."""
-        return self._call(self._library(trace=False), quantized_input)
+    def run(self, quantized: Given) -> Array:
+        """The integers of the only output, for the inputs' integers (by name, if several)."""
+        return self.outputs(quantized)[self._model.output.name]
 
-    def trace(self, quantized_input: Array) -> dict[str, Array]:
-        """Every layer's integers for one input, by layer name."""
+    def outputs(self, quantized: Given) -> dict[str, Array]:
+        """The integers of every output by name, for the inputs' integers (by name, if several)."""
+        return self._call(self._library(trace=False), quantized)
+
+    def trace(self, quantized: Given) -> dict[str, Array]:
+        """Every layer's integers by layer name, for the inputs' (by name, if several)."""
         library = self._library(trace=True)
         values: dict[str, Array] = {}
 
@@ -91,7 +96,7 @@ class HostModel:
 
         callback = _TRACE(record)
         library.model_set_trace(callback)
-        self._call(library, quantized_input)
+        self._call(library, quantized)
         return values
 
     def _library(self, *, trace: bool) -> ctypes.CDLL:
@@ -101,13 +106,8 @@ class HostModel:
             compiled(self._sources, library, trace=trace)
         return ctypes.CDLL(str(library))
 
-    def _call(self, library: ctypes.CDLL, quantized_input: Array) -> Array:
-        source, result = self._model.input, self._model.output
-        given = np.ascontiguousarray(quantized_input, source.dtype).reshape(-1)
-        if given.size != source.size:
-            raise ValueError(f"expected {source.size} integers, got {given.size}")
-        output = np.zeros(result.shape, result.dtype)
-        library.model_run(
-            given.ctypes.data_as(ctypes.c_void_p), output.ctypes.data_as(ctypes.c_void_p)
-        )
-        return output
+    def _call(self, library: ctypes.CDLL, quantized: Given) -> dict[str, Array]:
+        given = packed(self._model.inputs, quantized)
+        output = ctypes.create_string_buffer(sum(each.size for each in self._model.outputs))
+        library.model_run(given, output)
+        return unpacked(self._model.outputs, output.raw)

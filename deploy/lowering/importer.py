@@ -7,8 +7,7 @@ variable that is a boundary is known by its ONNX name.
 
 from __future__ import annotations
 
-import re
-import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,19 +21,22 @@ from entrain.deploy.lowering.onnx_file import boundaries, read_onnx, with_bounda
 from entrain.deploy.lowering.operators import apply, constant
 from entrain.deploy.lowering.operators.elementwise import SUBTRACT_INTEGERS
 from entrain.deploy.lowering.operators.leaves import Load, load
-from entrain.deploy.lowering.quantity import Affine, Quantity, Term, known, value_of
+from entrain.deploy.lowering.quantity import Affine, Quantity, Term, known, sole_term, value_of
+from entrain.deploy.lowering.relax_function import (
+    DEQUANTIZE,
+    QUANTIZE,
+    RelaxFunction,
+    operator_of,
+    read_function,
+    tensors_of,
+)
 from entrain.deploy.lowering.requantization import quantized_expression, title_of
 from entrain.deploy.lowering.translations import TRANSLATIONS
+from entrain.deploy.lowering.views import strides_of, view_of
 
 VALUE_TYPES = ("int8", "uint8")
 INDEX_TYPES = ("int32", "int64")  # of what a Gather chooses by
 INTEGER_INPUT = "uint8"  # a firmware reads bytes
-
-# TVM has no base class of its errors; its own are RuntimeErrors
-_TVM_ERRORS = (
-    *(ArithmeticError, AssertionError, AttributeError, LookupError),
-    *(RuntimeError, TypeError, ValueError),
-)
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,16 @@ class _Boundary:
     layer: str
 
 
-def import_onnx(path: Path, name: str) -> LoweredGraph:
+# The title and the expression of a value that is known as a whole, from the values before it by
+# their ONNX names; None where it has to be translated operator by operator.
+Recognised = Callable[[Value, Mapping[str, Value]], tuple[str, Node] | None]
+
+
+def nothing_recognised(_value: Value, _known: Mapping[str, Value]) -> None:
+    """Every layer is translated operator by operator."""
+
+
+def import_onnx(path: Path, name: str, recognised: Recognised = nothing_recognised) -> LoweredGraph:
     """The network of an ONNX file as integer layers.
 
     The first QuantizeLinear belongs to whoever feeds the device and the last DequantizeLinear to
@@ -56,140 +67,154 @@ def import_onnx(path: Path, name: str) -> LoweredGraph:
     Args:
         path: the file.
         name: what the network is called from here on.
+        recognised: asked first for every quantized tensor.
 
     Raises:
         ModelError: no usable ONNX model, or its input or output is not quantized.
         UnsupportedOperator: something has no integer form; operator, node and tensor are named.
     """
     model = read_onnx(path)
-    count = len(model.graph.output)
-    if count != 1:
-        raise ModelError(
-            f"the model has {count} outputs, and a firmware answers with one",
-            where=str(path),
-            remedy="export one output",
-        )
     whole, names = with_boundaries_as_outputs(model)
-    function = _relax_function(whole, path)
-    bindings = {
-        binding.var: binding.value for block in function.body.blocks for binding in block.bindings
-    }
-    returned = function.body.body
-    fields = getattr(bindings.get(returned, returned), "fields", [returned])
-    outputs = dict(zip((output.name for output in whole.graph.output), fields, strict=True))
+    function = read_function(whole, path)
     producers = dict(boundaries(model))
     labels = layer_names(names, producers)
     marks = {
-        _resolve(outputs[name], bindings): _Boundary(name, producers[name], labels[name])
+        function.behind_copies(function.outputs[name]): _Boundary(
+            name, producers[name], labels[name]
+        )
         for name in names
     }
-    walk = _Walk(bindings, marks, path)
-    return walk.graph(name, function.params, outputs[model.graph.output[0].name])
-
-
-def _relax_function(model: Any, path: Path) -> Any:
-    from tvm.relax.frontend.onnx import from_onnx
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # TVM warns of every name that is no identifier
-            return from_onnx(model, keep_params_in_input=False)["main"]
-    except _TVM_ERRORS as error:
-        text = str(error).strip().splitlines() or [type(error).__name__]
-        raise ModelError(
-            f"TVM cannot import this model: {text[-1]}",
-            where=str(path),
-            remedy="check that its shapes are static and that onnxruntime runs it",
-        ) from error
-
-
-def _resolve(variable: Any, bindings: dict[Any, Any]) -> Any:
-    """The variable that holds the call, behind copies."""
-    while type(bindings.get(variable)).__name__ in ("Var", "DataflowVar"):
-        variable = bindings[variable]
-    return variable
+    outputs = tuple(function.outputs[output.name] for output in model.graph.output)
+    return _Walk(function, marks, path, recognised).graph(name, outputs)
 
 
 class _Walk:
     """Translates a Relax function into layers, boundary by boundary."""
 
-    def __init__(self, bindings: dict[Any, Any], marks: dict[Any, _Boundary], path: Path) -> None:
-        self.bindings = bindings
+    def __init__(
+        self,
+        function: RelaxFunction,
+        marks: dict[Any, _Boundary],
+        path: Path,
+        recognised: Recognised,
+    ) -> None:
+        self.function = function
         self.marks = marks
         self.path = path
+        self.recognised = recognised
         self.values: dict[Any, Value] = {}
+        self.copies: dict[Any, Quantity] = {}
+        self.failed: dict[Any, UnsupportedOperator] = {}
         self.quantities: dict[Any, Quantity] = {}
         self.layers: list[Layer] = []
-        self.source: Value | None = None
+        self.inputs: dict[Any, Value | None] = {}
+        self.returned: tuple[Any, ...] = ()
 
-    def graph(self, name: str, parameters: Any, output: Any) -> LoweredGraph:
+    def graph(self, name: str, outputs: tuple[Any, ...]) -> LoweredGraph:
         """All layers, in the order of the Relax function."""
-        if len(parameters) != 1:
-            raise ModelError(
-                f"the model has {len(parameters)} inputs, and a firmware takes one",
-                where=str(self.path),
-                remedy="export one input",
-            )
-        self._take_integers(parameters[0])
-        for variable, call in self.bindings.items():
+        parameters = self.function.parameters
+        self.inputs = dict.fromkeys(parameters)
+        self.returned = tuple(self.function.quantized(output) for output in outputs)
+        for parameter in parameters:
+            self._take_integers(parameter)
+        for variable, call in self.function.bindings.items():
             if variable in self.marks:
-                self._add(self.marks[variable], variable, call, parameters[0])
-        final = self._final(output)
-        if self.source is None:
-            raise self._not_quantized(parameters[0])
-        layers = _needed(self.layers, final)
-        if not layers:
+                self._add(self.marks[variable], variable, call)
+        results = tuple(self._result(variable) for variable in self.returned)
+        sources = tuple(self._source(parameter) for parameter in parameters)
+        layers = _needed(self.layers, results)
+        computed = {layer.output.name for layer in layers}
+        if not {value.name for value in results} <= computed:
             raise ModelError(
                 "nothing lies between the model's input and its output",
                 where=str(self.path),
                 remedy="export a network with at least one operator",
             )
-        return LoweredGraph(name, self.source, final, layers)
+        if len({value.name for value in results}) < len(results):
+            raise ModelError(
+                "two outputs of the model are the same tensor",
+                where=str(self.path),
+                remedy="export each tensor once",
+            )
+        return LoweredGraph(name, sources, results, layers)
+
+    def _source(self, parameter: Any) -> Value:
+        """The value that an input is."""
+        value = self.inputs[parameter]
+        if value is None:
+            raise self._not_quantized(parameter)
+        return value
 
     def _take_integers(self, parameter: Any) -> None:
-        """An input of integers needs no QuantizeLinear: it is a value already, with the step 1."""
-        if str(parameter.ty.dtype) not in INDEX_TYPES:
-            return
-        taken = {mark.layer for mark in self.marks.values()}
-        label, name = identifier(str(parameter.name)), str(parameter.name)
-        shape = tuple(int(extent) for extent in parameter.ty.shape)
-        unused = f"{label}_input" if label in taken else label
-        self.source = Value(unused, shape, INTEGER_INPUT, 1.0, 0, name)
-        self.quantities[parameter] = _dequantized(self.source)
+        """An input of integers needs no QuantizeLinear: it is a value already.
 
-    def _add(self, mark: _Boundary, variable: Any, call: Any, parameter: Any) -> None:
+        Words by their numbers have the step 1; the step of quantized bytes is that of whoever
+        dequantizes them.
+        """
+        kind, name = str(parameter.ty.dtype), str(parameter.name)
+        label = self._unused(identifier(name))
+        if kind in INDEX_TYPES:
+            shape = tuple(int(extent) for extent in parameter.ty.shape)
+            value = Value(label, shape, INTEGER_INPUT, 1.0, 0, name)
+            self.inputs[parameter] = value
+            self.quantities[parameter] = _dequantized(value)
+        elif kind in VALUE_TYPES:
+            for call in self.function.bindings.values():
+                if operator_of(call) == DEQUANTIZE and call.args[0].same_as(parameter):
+                    value = self._value(_Boundary(name, name, label), call)
+                    self.values[parameter] = self._input(parameter, value)
+
+    def _unused(self, label: str) -> str:
+        """The label, or another one if a layer or an input is called so."""
+        taken = {mark.layer for mark in self.marks.values()}
+        taken.update(value.name for value in self.inputs.values() if value is not None)
+        while label in taken:
+            label = f"{label}_input"
+        return label
+
+    def _add(self, mark: _Boundary, variable: Any, call: Any) -> None:
         """The value that a boundary writes, and the layer that computes it."""
         where = f"{self.path}: computing node {mark.computed_by}, tensor {mark.onnx_output}"
         try:
             value = self._value(mark, call)
-            if call.args[0].same_as(parameter):
-                self.values[variable] = self._input(value)
+            if call.args[0] in self.inputs:
+                self.values[variable] = self._input(call.args[0], value)
                 return
-            quantity = self._quantity(call.args[0])
-            if value_of(quantity) is not None:
-                return  # known when lowering: its readers take it for a constant
-            expression = quantized_expression(quantity, value)
+            known_whole = self.recognised(value, {v.onnx_output: v for v in self.values.values()})
+            if known_whole is None:
+                quantity = self._quantity(call.args[0])
+                if value_of(quantity) is not None:
+                    return  # known when lowering: its readers take it for a constant
+                if variable not in self.returned and _is_copy(quantity, value):
+                    self.copies[variable] = quantity  # its readers read what it was copied from
+                    return
+                expression = quantized_expression(quantity, value)
+                known_whole = title_of(expression), expression
         except UnsupportedOperator as error:
-            raise UnsupportedOperator(error.what, where=where, remedy=error.remedy) from error
+            # it matters only if somebody reads it: within a recognised whole nobody does
+            self.failed[variable] = UnsupportedOperator(
+                error.what, where=error.where or where, remedy=error.remedy
+            )
+            return
+        title, expression = known_whole
         loads = [node.operator for node in expression.walk() if isinstance(node.operator, Load)]
         inputs = {leaf.value.name: leaf.value for leaf in loads}
-        layer = Layer(mark.layer, title_of(expression), tuple(inputs.values()), value, expression)
-        self.layers.append(layer)
+        self.layers.append(Layer(mark.layer, title, tuple(inputs.values()), value, expression))
         self.values[variable] = value
 
-    def _input(self, value: Value) -> Value:
-        """The network's input; the same one however often the model quantizes it."""
-        first = self.source or value
+    def _input(self, parameter: Any, value: Value) -> Value:
+        """The value of an input; the same one however often the model quantizes it."""
+        first = self.inputs[parameter] or value
         if (first.scale, first.zero_point, first.dtype) != (
             value.scale,
             value.zero_point,
             value.dtype,
         ):
             raise UnsupportedOperator(
-                "the input is quantized in two ways, and a firmware takes one input",
+                f"input {parameter.name} is quantized in two ways, and a firmware takes one",
                 remedy="quantize the input once, and let both readers share it",
             )
-        self.source = first
+        self.inputs[parameter] = first
         return first
 
     def _value(self, mark: _Boundary, call: Any) -> Value:
@@ -205,20 +230,19 @@ class _Walk:
                 f"a scale of {width}, where a positive number is needed",
                 remedy="calibrate the model again",
             )
-        dtype = str(call.attrs.out_dtype)
+        # of a DequantizeLinear, what it reads: a model's input of bytes
+        kind = (call if operator_of(call) == QUANTIZE else call.args[0]).ty
+        dtype, shape = str(kind.dtype), tuple(int(extent) for extent in kind.shape)
         if dtype not in VALUE_TYPES:
             raise UnsupportedOperator(
                 f"an activation of type {dtype}", remedy="quantize activations to int8 or uint8"
             )
-        shape = tuple(int(extent) for extent in call.ty.shape)
         return Value(mark.layer, shape, dtype, width, int(zero_point.item()), mark.onnx_output)
 
-    def _final(self, output: Any) -> Value:
-        """The value behind the model's output, past the last DequantizeLinear."""
-        variable = _resolve(output, self.bindings)
-        call = self.bindings.get(variable)
-        if call is not None and getattr(call.op, "name", "") == "relax.dequantize":
-            variable = _resolve(call.args[0], self.bindings)
+    def _result(self, variable: Any) -> Value:
+        """The value that one of the model's outputs is."""
+        if variable in self.failed:
+            raise self.failed[variable]
         if variable not in self.values:
             raise ModelError(
                 "the output is not quantized, or it does not depend on the input",
@@ -231,11 +255,11 @@ class _Walk:
         """What an argument means, translated once."""
         if hasattr(expression, "value") and hasattr(expression.value, "numpy"):
             return known(expression.value.numpy())
-        variable = _resolve(expression, self.bindings)
+        variable = self.function.behind_copies(expression)
         if variable not in self.quantities:
-            if variable not in self.bindings:
+            if variable not in self.function.bindings:
                 raise self._not_quantized(variable)
-            self.quantities[variable] = self._translate(self.bindings[variable])
+            self.quantities[variable] = self._translate(self.function.bindings[variable])
         return self.quantities[variable]
 
     def _not_quantized(self, parameter: Any) -> ModelError:
@@ -246,9 +270,13 @@ class _Walk:
         )
 
     def _translate(self, call: Any) -> Quantity:
-        name, arguments = _operator(call)
-        if name == "relax.dequantize":
-            source = _resolve(arguments[0], self.bindings)
+        name = operator_of(call)
+        if name == DEQUANTIZE:
+            source = self.function.behind_copies(call.args[0])
+            if source in self.failed:
+                raise self.failed[source]
+            if source in self.copies:
+                return self.copies[source]
             if source in self.values:
                 return _dequantized(self.values[source])
         if name not in TRANSLATIONS:
@@ -256,19 +284,7 @@ class _Walk:
                 f"{name} has no integer form here",
                 remedy="supported: " + ", ".join(sorted(TRANSLATIONS)),
             )
-        tensors = [argument for argument in arguments if hasattr(argument.ty, "dtype")]
-        return TRANSLATIONS[name](call, [self._quantity(tensor) for tensor in tensors])
-
-
-def _operator(call: Any) -> tuple[str, list[Any]]:
-    """The name of what is called, and its arguments.
-
-    TVM imports a Clip as calls of functions ``maximum`` and ``minimum``, numbered when repeated.
-    """
-    if call.op.name == "relax.call_tir":
-        function, arguments = call.args[:2]
-        return re.sub(r"\d+$", "", function.name_hint), list(arguments.fields)
-    return call.op.name, list(call.args)
+        return TRANSLATIONS[name](call, [self._quantity(tensor) for tensor in tensors_of(call)])
 
 
 def _dequantized(value: Value) -> Quantity:
@@ -279,9 +295,24 @@ def _dequantized(value: Value) -> Quantity:
     return Affine((Term(node, np.asarray(value.scale, np.float64)),), np.zeros(()), value.shape)
 
 
-def _needed(layers: list[Layer], output: Value) -> tuple[Layer, ...]:
+def _is_copy(quantity: Quantity, value: Value) -> bool:
+    """Whether the value would hold bytes that lie in another one already, in the same order.
+
+    Tools quantize what a Reshape writes as they do what it reads.
+    """
+    term = sole_term(quantity)
+    if term is None or term.scale.size != 1 or np.float32(term.scale.item()) != value.scale:
+        return False
+    view = view_of(term.node)
+    if view is None or (view.value.dtype, view.zero_point) != (value.dtype, value.zero_point):
+        return False
+    places = np.arange(value.size).reshape(view.shape)
+    return view.strides == strides_of(places)
+
+
+def _needed(layers: list[Layer], outputs: tuple[Value, ...]) -> tuple[Layer, ...]:
     """Without layers whose value nobody reads."""
-    wanted = {output.name}
+    wanted = {output.name for output in outputs}
     kept: list[Layer] = []
     for layer in reversed(layers):
         if layer.output.name in wanted:

@@ -8,6 +8,7 @@ import numpy as np
 
 from entrain.deploy.lowering.graph import Array, Layer, LoweredGraph
 from entrain.deploy.lowering.operators.leaves import Load
+from entrain.deploy.lowering.tensors import Given, by_name
 
 
 def run_layer(layer: Layer, values: Mapping[str, Array]) -> Array:
@@ -22,14 +23,14 @@ def run_layer(layer: Layer, values: Mapping[str, Array]) -> Array:
     return np.asarray(results[id(layer.expression)], order="C")
 
 
-def interpret(graph: LoweredGraph, quantized_input: Array) -> dict[str, Array]:
-    """Every layer's integers for one input, by layer name, the input's own included.
+def interpret(graph: LoweredGraph, quantized: Given) -> dict[str, Array]:
+    """Every layer's integers for one inference, by layer name, the inputs' own included.
 
     Args:
         graph: the lowered network.
-        quantized_input: integers of the input's shape and type.
+        quantized: integers of the inputs by name, or of the only input.
     """
-    values = {graph.input.name: quantized_input.reshape(graph.input.shape)}
+    values = by_name(graph.inputs, quantized)
     for layer in graph.layers:
         values[layer.output.name] = run_layer(layer, values)
     return values

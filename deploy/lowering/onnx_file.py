@@ -8,15 +8,20 @@ from typing import Any
 
 from entrain.deploy.errors import ModelError, UnsupportedOperator
 from entrain.deploy.lowering.onnx_rewrites import (
+    REWRITTEN,
     computed_inputs,
     constants,
     describe_node,
     rewrite,
 )
+from entrain.deploy.lowering.onnx_rewrites.editing import opset
+
+OPSETS = range(13, 26)
+OTHER_FORMAT = ("QLinear", "ConvInteger", "MatMulInteger", "DynamicQuantize", "QAttention", "QGemm")
 
 
 def read_onnx(path: Path) -> Any:
-    """The checked model: batch size 1, and no Clip between a quantizer and its dequantizer.
+    """The checked model, with batch size 1 and in simpler terms (``onnx_rewrites``).
 
     Raises:
         ModelError: the file is missing, is no ONNX model, has weights outside its folder or a
@@ -24,6 +29,7 @@ def read_onnx(path: Path) -> Any:
         UnsupportedOperator: a node has no integer form; the operator and the node are named.
     """
     import onnx
+    import onnx.inliner
 
     if not path.is_file():
         raise ModelError("there is no such ONNX file", where=str(path), remedy="give its path")
@@ -38,29 +44,47 @@ def read_onnx(path: Path) -> Any:
             where=str(path),
             remedy="export it again, for instance with 'entrain export'",
         ) from error
-    _check_operators(model, path)
+    if model.functions:
+        model = onnx.inliner.inline_local_functions(model)
+    _check_opset(model, path)
     _fix_batch(model, path)
     try:
         rewrite(model)
     except UnsupportedOperator as error:
         raise UnsupportedOperator(error.what, where=str(path), remedy=error.remedy) from error
+    _check_operators(model, path)
     return model
+
+
+def _check_opset(model: Any, path: Path) -> None:
+    version = opset(model)
+    if version not in OPSETS:
+        raise ModelError(
+            f"it uses opset {version}, and opsets {OPSETS.start} to {OPSETS.stop - 1} are known",
+            where=str(path),
+            remedy="export it with opset 17",
+        )
 
 
 def _check_operators(model: Any, path: Path) -> None:
     from entrain.deploy.lowering.translations import ONNX_OPERATORS
 
+    supported = "supported operators: " + ", ".join(sorted(ONNX_OPERATORS | REWRITTEN))
     for node in model.graph.node:
         if node.op_type not in ONNX_OPERATORS or node.domain not in ("", "ai.onnx"):
+            other = node.op_type.startswith(OTHER_FORMAT)
             raise UnsupportedOperator(
                 f"operator {node.op_type} of node {describe_node(node)} has no integer form here",
                 where=str(path),
-                remedy="supported operators: " + ", ".join(sorted(ONNX_OPERATORS)),
+                remedy="quantize it in the format QDQ: QuantizeLinear, DequantizeLinear and "
+                "ordinary operators between them"
+                if other
+                else supported,
             )
 
 
 def _fix_batch(model: Any, path: Path) -> None:
-    """A symbolic leading dimension becomes 1; any other is refused."""
+    """A symbolic leading dimension becomes 1; any other is refused. Outputs follow."""
     for value in computed_inputs(model):
         dims = value.type.tensor_type.shape.dim
         if dims and not dims[0].dim_value:
@@ -72,6 +96,9 @@ def _fix_batch(model: Any, path: Path) -> None:
                     where=str(path),
                     remedy="export with static shapes; only the batch may be dynamic",
                 )
+
+    for output in model.graph.output:
+        output.type.tensor_type.ClearField("shape")
 
 
 def boundaries(model: Any) -> Iterator[tuple[str, str]]:

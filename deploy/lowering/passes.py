@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from entrain.deploy.lowering.channels_last import channels_last
 from entrain.deploy.lowering.graph import LoweredGraph
 
 Pass = Callable[[LoweredGraph], LoweredGraph]
 
-PASSES: tuple[Pass, ...] = ()
+PASSES: tuple[Pass, ...] = (channels_last,)

@@ -80,17 +80,26 @@ class _Parameters:
         return self.constants[-1][2]
 
 
-def build_primitive(layer: Layer) -> Primitive:
-    """Compose the operators' te tensors and make one TensorIR function of them.
+@dataclass(frozen=True)
+class Tensors:
+    """A layer in te tensors: what it reads, what it computes on the way, and its result."""
+
+    values: tuple[tuple[Value, Any], ...]
+    constants: tuple[tuple[str, Array, Any], ...]
+    intermediate: tuple[Any, ...]
+    result: Any
+
+
+def layer_tensors(layer: Layer) -> Tensors:
+    """The operators' te tensors.
 
     Single-number constants become literals; larger ones become parameters, named by their role.
     """
-    from tvm import te
-
     nodes = list(layer.expression.walk())
     roles = _roles(nodes)
     parameters = _Parameters()
     tensors: dict[int, Any] = {}
+    computed: list[Any] = []
     for position, node in enumerate(nodes):
         match node.operator:
             case Load() as leaf:
@@ -102,12 +111,26 @@ def build_primitive(layer: Layer) -> Primitive:
                 name = "output" if last else f"{type(operator).__name__.lower()}_{position}"
                 operands = [tensors[id(operand)] for operand in node.operands]
                 tensors[id(node)] = operator.compute(name, *operands)
-    buffers = [tensor for _, tensor in parameters.values.values()]
-    buffers += [tensor for _, _, tensor in parameters.constants]
-    function = te.create_prim_func([*buffers, tensors[id(layer.expression)]])
+                computed.append(tensors[id(node)])
+    return Tensors(
+        tuple(parameters.values.values()),
+        tuple(parameters.constants),
+        tuple(computed[:-1]),
+        computed[-1],
+    )
+
+
+def build_primitive(layer: Layer) -> Primitive:
+    """One TensorIR function of a layer's tensors."""
+    from tvm import te
+
+    tensors = layer_tensors(layer)
+    buffers = [tensor for _, tensor in tensors.values]
+    buffers += [tensor for _, _, tensor in tensors.constants]
+    function = te.create_prim_func([*buffers, tensors.result])
     return Primitive(
         layer,
         function.with_attr("global_symbol", layer.symbol),
-        tuple(value for value, _ in parameters.values.values()),
-        tuple((name, array) for name, array, _ in parameters.constants),
+        tuple(value for value, _ in tensors.values),
+        tuple((name, array) for name, array, _ in tensors.constants),
     )

@@ -1,4 +1,4 @@
-"""A network ready to be written as C: its passes done, its functions made, its memory planned."""
+"""A network ready to be written as C: its functions made, its memory planned."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from entrain.deploy.lowering.functions import LayerFunction, layer_function
 from entrain.deploy.lowering.graph import LoweredGraph
-from entrain.deploy.lowering.memory import MemoryPlan, in_place_candidates, plan_memory
-from entrain.deploy.lowering.passes import PASSES
+from entrain.deploy.lowering.in_place import in_place_candidates
+from entrain.deploy.lowering.memory import MemoryPlan, plan_memory
 
 
 @dataclass(frozen=True)
@@ -19,15 +19,12 @@ class Program:
     plan: MemoryPlan
 
 
-def build_program(imported: LoweredGraph) -> Program:
-    """Run the passes over an imported network, then make its functions and its memory plan.
+def build_program(graph: LoweredGraph) -> Program:
+    """The C functions of a network and its memory plan.
 
     Raises:
         UnsupportedOperator: a layer has no C form.
     """
-    graph = imported
-    for transformed in PASSES:
-        graph = transformed(graph)
     functions = tuple(layer_function(layer) for layer in graph.layers)
     generated = {function.layer.name for function in functions if function.generated}
     candidates = in_place_candidates(graph)

@@ -9,44 +9,41 @@ import numpy as np
 from entrain.deploy.arithmetic import fixed_point, integer_range, quantize
 from entrain.deploy.errors import UnsupportedOperator
 from entrain.deploy.lowering.graph import Node, Operator, Product, Value
+from entrain.deploy.lowering.merging import merged
 from entrain.deploy.lowering.operators import apply, constant
 from entrain.deploy.lowering.operators.convolution import Convolution
-from entrain.deploy.lowering.operators.elementwise import ADD_INTEGERS, DIVIDE, SQUARE_ROOT
-from entrain.deploy.lowering.operators.gather import Gather
+from entrain.deploy.lowering.operators.elementwise import ADD_INTEGERS
+from entrain.deploy.lowering.operators.gather import Choose, Gather
+from entrain.deploy.lowering.operators.interpolation import Interpolate
+from entrain.deploy.lowering.operators.join import Join, Pad
 from entrain.deploy.lowering.operators.layout import Slice
 from entrain.deploy.lowering.operators.lookup import Lookup
 from entrain.deploy.lowering.operators.matmul import MatMul
-from entrain.deploy.lowering.operators.quantizers import Quantize, Requantize
+from entrain.deploy.lowering.operators.pool import PoolMax, PoolSum
+from entrain.deploy.lowering.operators.quantizers import Requantize
+from entrain.deploy.lowering.operators.ratio import ReciprocalFactor, RootFactor
 from entrain.deploy.lowering.operators.reduction import Peak, Sum
-from entrain.deploy.lowering.quantity import Affine, Quantity, Reals, compressed, to_real
-from entrain.deploy.lowering.tabulation import tabulated, untabulated
+from entrain.deploy.lowering.quantity import Affine, Quantity, Reals, compressed
+from entrain.deploy.lowering.quantized import affine_of, check_integer
+from entrain.deploy.lowering.tabulation import tabulated
 from entrain.deploy.lowering.views import MOVES
 
-LARGEST_LOSS = 2.0**-10  # of a step, by a bias rounded to the steps of its sum
+LARGEST_LOSS = 2.0**-7  # of a step, by a bias rounded to the steps of its sum
 
 
 def quantized_expression(quantity: Quantity, value: Value) -> Node:
-    """The expression whose result is ``value``.
+    """The expression whose result is ``value``: integers from end to end.
 
-    Integer where the quantity is affine, a table where it is a function of one 8-bit tensor, else
-    single precision.
+    A table where it is a function of one 8-bit tensor, else integer tensors and their
+    requantization.
 
     Raises:
-        UnsupportedOperator: a function is left that only a table could compute, or integers may
-            grow too large.
+        UnsupportedOperator: integers may grow too large, or a function is too steep for a table.
     """
-    if isinstance(quantity, Affine) and quantity.terms:
-        expression = _requantized(quantity, value)
-    else:
-        low, high = integer_range(value.dtype)
-        inverse = float(np.float32(1.0) / np.float32(value.scale))
-        quantizer = Quantize(value.dtype, inverse, value.zero_point, low, high)
-        expression = tabulated(apply(quantizer, to_real(quantity)))
-    if untabulated(expression):
-        raise UnsupportedOperator(
-            "an exponential, logarithm or sigmoid of something that is not one 8-bit tensor",
-            remedy="quantize its operand, and quantize its result before anything else joins",
-        )
+    expression = tabulated(quantity, value)
+    if expression is None:
+        expression = merged(_requantized(affine_of(quantity, value), value))
+    check_integer(expression)
     _check_range(expression)
     return expression
 
@@ -82,22 +79,23 @@ def _requantized(quantity: Affine, value: Value) -> Node:
 def _with_bias(
     nodes: list[Node], factors: tuple[Reals, ...], bias: Reals
 ) -> tuple[list[Node], Reals]:
-    """The bias added to the first sum where that loses nothing, and what is left of it.
+    """The bias added to the first sum of products where that loses nothing, and what is left of it.
 
     A bias in steps of the sum (as int32 biases are) makes the requantization of a sum one
     multiplication and one shift.
     """
-    first, *others = nodes
-    if not bias.any() or not factors[0].all() or not _accumulates(first):
+    place = next((k for k, node in enumerate(nodes) if _accumulates(node)), None)
+    if place is None or not bias.any() or not factors[place].all():
         return nodes, bias
-    steps = np.rint(bias / factors[0])
-    lost = float(np.abs(bias - steps * factors[0]).max())
+    total, factor = nodes[place], factors[place]
+    steps = np.rint(bias / factor)
+    lost = float(np.abs(bias - steps * factor).max())
     low, high = integer_range("int32")
-    reach = [end + step for end in first.interval for step in (steps.min(), steps.max())]
+    reach = [end + step for end in total.interval for step in (steps.min(), steps.max())]
     if lost > LARGEST_LOSS or min(reach) < low or max(reach) > high:
         return nodes, bias
-    added = apply(ADD_INTEGERS, first, constant(steps.astype(np.int32)))
-    return [added, *others], np.zeros(())
+    added = apply(ADD_INTEGERS, total, constant(steps.astype(np.int32)))
+    return [*nodes[:place], added, *nodes[place + 1 :]], np.zeros(())
 
 
 def _accumulates(node: Node) -> bool:
@@ -123,13 +121,16 @@ _TITLES: tuple[tuple[str, Callable[[Operator], bool]], ...] = (
     ("depthwise convolution", lambda kind: isinstance(kind, Convolution) and kind.groups > 1),
     ("convolution", lambda kind: isinstance(kind, Convolution)),
     ("softmax", lambda kind: isinstance(kind, Peak)),
-    ("settle", lambda kind: kind == SQUARE_ROOT),
-    ("read-out", lambda kind: kind == DIVIDE),
+    ("normalization", lambda kind: isinstance(kind, RootFactor)),
+    ("quotient", lambda kind: isinstance(kind, ReciprocalFactor)),
     ("matrix product", lambda kind: isinstance(kind, MatMul)),
+    ("largest of a window", lambda kind: isinstance(kind, PoolMax)),
+    ("mean of a window", lambda kind: isinstance(kind, PoolSum)),
     ("gather", lambda kind: isinstance(kind, Gather)),
-    ("lookup", lambda kind: isinstance(kind, Lookup)),
+    ("lookup", lambda kind: isinstance(kind, Lookup | Interpolate)),
     ("mean", lambda kind: isinstance(kind, Sum)),
-    ("select", lambda kind: isinstance(kind, Slice)),
+    ("join", lambda kind: isinstance(kind, Join | Pad)),
+    ("select", lambda kind: isinstance(kind, Slice | Choose)),
 )
 
 

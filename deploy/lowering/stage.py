@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +15,10 @@ from entrain.deploy.lowering.artifact import LoweredModel, describe, write_lower
 from entrain.deploy.lowering.emit import emit_model
 from entrain.deploy.lowering.graph import Array, LoweredGraph
 from entrain.deploy.lowering.host import HostModel
-from entrain.deploy.lowering.importer import import_onnx
 from entrain.deploy.lowering.interpreter import interpret
+from entrain.deploy.lowering.network import read_network
 from entrain.deploy.lowering.program import build_program
+from entrain.deploy.lowering.tensors import one_of, random_integers
 
 GOLDEN_FILE = "golden.npz"
 GOLDEN_INPUTS = 8
@@ -41,7 +43,8 @@ def lower(
         folder: made if need be.
         task: the profile that the firmware announces.
         name: the model's name.
-        features: golden inputs, real [N, ...]; without them, random integers from a fixed seed.
+        features: golden inputs of a network with one input, real [N, ...]; without them, random
+            integers from a fixed seed.
 
     Raises:
         ModelError: the file is not usable.
@@ -49,14 +52,9 @@ def lower(
         ToolError: no C compiler here.
         Mismatch: C and interpreter differ; the layer is named.
     """
-    program = build_program(import_onnx(onnx, name))
+    program = build_program(read_network(onnx, name))
     graph = program.graph
-    source = graph.input
-    if features is None:
-        inputs = random_inputs(graph)
-    else:
-        inputs = quantize(features, source.scale, source.zero_point, source.dtype)
-    golden = golden_values(graph, inputs)
+    golden = golden_values(graph, golden_inputs(graph, features))
     model = describe(program, task)
     with replacing_folder(folder) as made:
         for file, text in emit_model(program, task).files:
@@ -67,17 +65,18 @@ def lower(
     return model
 
 
-def random_inputs(graph: LoweredGraph) -> Array:
-    """Integers over the whole range of the input's type, from a fixed seed."""
-    limits = np.iinfo(graph.input.dtype)
-    shape = (GOLDEN_INPUTS, *graph.input.shape)
-    random = np.random.default_rng(0)
-    return random.integers(limits.min, limits.max, shape, endpoint=True, dtype=graph.input.dtype)
+def golden_inputs(graph: LoweredGraph, features: Array | None) -> dict[str, Array]:
+    """Integers [N, ...] of each input by name: the quantized features, or random ones."""
+    if features is None:
+        return random_integers(graph.inputs, GOLDEN_INPUTS)
+    source = graph.input
+    return {source.name: quantize(features, source.scale, source.zero_point, source.dtype)}
 
 
-def golden_values(graph: LoweredGraph, inputs: Array) -> dict[str, Array]:
-    """Every value's integers for each input, [N, ...] by name, from the numpy interpreter."""
-    each = [interpret(graph, one) for one in inputs.astype(graph.input.dtype)]
+def golden_values(graph: LoweredGraph, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """Every value's integers for each inference, [N, ...] by name, from the numpy interpreter."""
+    count = len(next(iter(inputs.values())))
+    each = [interpret(graph, one_of(inputs, index)) for index in range(count)]
     return {name: np.stack([values[name] for values in each]) for name in each[0]}
 
 
@@ -88,8 +87,9 @@ def check_against_golden(model: LoweredModel, folder: Path, golden: dict[str, Ar
         Mismatch: some layer differs; the first one is named, with how many of its elements.
     """
     host = HostModel(model, folder)
-    for index, one in enumerate(golden[model.input.name]):
-        traced = host.trace(one)
+    count = len(golden[model.inputs[0].name])
+    for index in range(count):
+        traced = host.trace(one_of(golden, index))
         for layer in model.layers:
             differing = int((traced[layer.name] != golden[layer.name][index]).sum())
             if differing:

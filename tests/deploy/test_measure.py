@@ -28,8 +28,8 @@ TENSOR = {"shape": (2,), "dtype": "int8", "scale": 0.5, "zero_point": 0, "onnx_o
 MODEL = LoweredModel(
     name="mine",
     task="kws01",
-    input=TensorRecord(name="x", **TENSOR),
-    output=TensorRecord(name="y", **TENSOR),
+    inputs=(TensorRecord(name="x", **TENSOR),),
+    outputs=(TensorRecord(name="y", **TENSOR),),
     layers=(LayerRecord(name="y", id=0, op="dense", macs=4, offset=None, **TENSOR),),
     arena_bytes=64,
     arena_bound=64,

@@ -7,9 +7,24 @@ generated TensorIR.
 from __future__ import annotations
 
 from entrain.deploy.lowering.graph import Layer
+from entrain.deploy.lowering.kernels.average_pool import match_average_pool
 from entrain.deploy.lowering.kernels.contract import Kernel, Matcher
+from entrain.deploy.lowering.kernels.convolution import match_convolution
+from entrain.deploy.lowering.kernels.depthwise import match_depthwise
+from entrain.deploy.lowering.kernels.fully_connected import match_fully_connected
+from entrain.deploy.lowering.kernels.linear_attention import match_linear_attention
+from entrain.deploy.lowering.kernels.oscillator_attention import match_oscillator_attention
+from entrain.deploy.lowering.kernels.softmax_attention import match_softmax_attention
 
-KERNELS: tuple[Matcher, ...] = ()
+KERNELS: tuple[Matcher, ...] = (
+    match_softmax_attention,
+    match_linear_attention,
+    match_oscillator_attention,
+    match_depthwise,
+    match_convolution,
+    match_fully_connected,
+    match_average_pool,
+)
 
 
 def find_kernel(layer: Layer) -> Kernel | None:

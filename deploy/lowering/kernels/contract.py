@@ -6,20 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from entrain.deploy.lowering.graph import Array, Layer
+from entrain.deploy.lowering.schedules.blocks import Blocks
 
 INSTRUCTION_SETS = ("scalar", "dsp", "mve")
-
-
-@dataclass(frozen=True)
-class Blocks:
-    """A register block of a kernel, and the instructions that the schedule expects of it.
-
-    ``rows`` and ``columns`` of the result are summed up at the same time.
-    """
-
-    rows: int
-    columns: int
-    instructions: int
 
 
 @dataclass(frozen=True)

@@ -41,3 +41,39 @@ class Gather:
             return table(tirx.min(index(*i[:rank]).astype("int32"), last), *i[rank:])
 
         return te.compute((*index_shape, *table_shape[1:]), element, name=name)
+
+
+@dataclass(frozen=True)
+class Choose:
+    """``operand[..., places[i], ...]`` along ``axis``: places that no even step describes.
+
+    Operands: the tensor, and the places, [count] and all within the axis.
+    """
+
+    axis: int
+
+    def result(self, operand: Node, places: Node) -> tuple[Shape, str]:
+        """The axis gets as many elements as there are places."""
+        before, after = operand.shape[: self.axis], operand.shape[self.axis + 1 :]
+        return (*before, *places.shape, *after), operand.dtype
+
+    def interval(self, operand: Node, _places: Node) -> Interval:
+        """That of the operand."""
+        return operand.interval
+
+    def reference(self, operand: Array, places: Array) -> Array:
+        """Indexing in numpy."""
+        return operand.take(places, axis=self.axis)
+
+    def compute(self, name: str, operand: Any, places: Any) -> Any:
+        """One load of the place more; inlined by the schedule."""
+        from tvm import te
+
+        before = static_shape(operand)[: self.axis]
+        after = static_shape(operand)[self.axis + 1 :]
+
+        def element(*i: Any) -> Any:
+            place = places(i[self.axis]).astype("int32")
+            return operand(*i[: self.axis], place, *i[self.axis + 1 :])
+
+        return te.compute((*before, *static_shape(places), *after), element, name=name)

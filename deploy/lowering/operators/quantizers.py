@@ -1,4 +1,4 @@
-"""From wide numbers to 8 bits: integer requantization, and quantization of single precision."""
+"""From wide integers to narrower ones."""
 
 from __future__ import annotations
 
@@ -76,44 +76,34 @@ class Requantize:
 
 
 @dataclass(frozen=True)
-class Quantize:
-    """``clip(zero_point + nearest(x * inverse_scale))``, ties to even, x single precision."""
+class Narrow:
+    """``(x + 2**(shift-1)) >> shift``: fewer bits, to nearest, halves upwards. shift >= 1."""
 
-    dtype: str
-    inverse_scale: float
-    zero_point: int
-    low: int
-    high: int
+    shift: int
 
     def result(self, operand: Node) -> tuple[Shape, str]:
         """Shape of the operand."""
-        return operand.shape, self.dtype
+        return operand.shape, "int32"
 
-    def interval(self, _operand: Node) -> Interval:
-        """What it clips to."""
-        return self.low, self.high
+    def interval(self, operand: Node) -> Interval:
+        """The operand's ends, narrowed."""
+        low, high = (int(end) for end in operand.interval)
+        half = 1 << (self.shift - 1)
+        return (low + half) >> self.shift, (high + half) >> self.shift
 
     def reference(self, operand: Array) -> Array:
-        """IEEE single precision, clipped before it is rounded."""
-        low, high = np.float32(self.low - self.zero_point), np.float32(self.high - self.zero_point)
-        with np.errstate(all="ignore"):
-            steps = operand.astype(np.float32) * np.float32(self.inverse_scale)
-        steps = np.where(steps > low, steps, low)
-        steps = np.where(steps < high, steps, high)
-        nearest: Array = np.rint(steps).astype(np.int32) + self.zero_point
-        return nearest.astype(self.dtype)
+        """The same in numpy."""
+        half = np.int64(1) << np.int64(self.shift - 1)
+        narrowed: Array = (operand.astype(np.int64) + half) >> np.int64(self.shift)
+        return narrowed.astype(np.int32)
 
     def compute(self, name: str, operand: Any) -> Any:
-        """Calls ``entrain_quantize`` of the C kernels."""
-        from tvm import te, tirx
+        """An addition and a shift; the sum must fit 32 bits."""
+        from tvm import te
 
+        half = 1 << (self.shift - 1)
         return te.compute(
             static_shape(operand),
-            lambda *i: tirx.call_pure_extern(
-                "int32",
-                "entrain_quantize",
-                operand(*i) * tirx.const(self.inverse_scale, "float32"),
-                *(tirx.const(c, "int32") for c in (self.zero_point, self.low, self.high)),
-            ).astype(self.dtype),
+            lambda *i: (operand(*i).astype("int32") + half) >> self.shift,
             name=name,
         )

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from entrain.deploy.lowering.graph import UNBOUNDED, Array, Interval, Node, Shape
+from entrain.deploy.lowering.graph import Array, Interval, Node, Shape
 from entrain.deploy.lowering.operators.broadcasting import static_shape
 from entrain.deploy.lowering.operators.intervals import times
 
@@ -18,7 +18,14 @@ def _reduced(shape: Shape, axes: tuple[int, ...]) -> Shape:
     return tuple(1 if axis in axes else extent for axis, extent in enumerate(shape))
 
 
-def _reduce(name: str, operand: Any, axes: tuple[int, ...], dtype: str, how: str) -> Any:
+def _reduce(
+    name: str,
+    operand: Any,
+    axes: tuple[int, ...],
+    dtype: str,
+    how: str,
+    of: Callable[[Any], Any] = lambda x: x,
+) -> Any:
     from tvm import te
 
     shape = static_shape(operand)
@@ -27,7 +34,7 @@ def _reduce(name: str, operand: Any, axes: tuple[int, ...], dtype: str, how: str
     return te.compute(
         _reduced(shape, axes),
         lambda *i: combine(
-            operand(*(loops.get(axis, index) for axis, index in enumerate(i))).astype(dtype),
+            of(operand(*(loops.get(axis, index) for axis, index in enumerate(i))).astype(dtype)),
             axis=list(loops.values()),
         ),
         name=name,
@@ -36,38 +43,26 @@ def _reduce(name: str, operand: Any, axes: tuple[int, ...], dtype: str, how: str
 
 @dataclass(frozen=True)
 class Sum:
-    """Sum over ``axes``, which stay with extent 1.
-
-    Floating-point sums run in row-major order, one after the other, as a C loop does.
-    """
+    """Sum over ``axes`` in int32; the axes stay with extent 1."""
 
     axes: tuple[int, ...]
-    dtype: str
 
     def result(self, operand: Node) -> tuple[Shape, str]:
         """The summed axes get extent 1."""
-        return _reduced(operand.shape, self.axes), self.dtype
+        return _reduced(operand.shape, self.axes), "int32"
 
     def interval(self, operand: Node) -> Interval:
         """As often the operand's as there are summands."""
-        if self.dtype == "float32":
-            return UNBOUNDED
         return times(prod(operand.shape[axis] for axis in self.axes), operand.interval)
 
     def reference(self, operand: Array) -> Array:
-        """Sequential, not pairwise as numpy's sum."""
-        kept = [axis for axis in range(operand.ndim) if axis not in self.axes]
-        shape = _reduced(operand.shape, self.axes)
-        moved = np.transpose(operand, (*kept, *self.axes)).astype(self.dtype)
-        flat = moved.reshape(*(operand.shape[axis] for axis in kept), -1)
-        total = np.zeros(flat.shape[:-1], self.dtype)
-        for k in range(flat.shape[-1]):
-            total = total + flat[..., k]
-        return total.reshape(shape)
+        """The same in numpy."""
+        total: Array = operand.sum(axis=self.axes, keepdims=True, dtype=np.int32)
+        return total
 
     def compute(self, name: str, operand: Any) -> Any:
         """A reduction."""
-        return _reduce(name, operand, self.axes, self.dtype, "sum")
+        return _reduce(name, operand, self.axes, "int32", "sum")
 
 
 @dataclass(frozen=True)
@@ -92,3 +87,36 @@ class Peak:
     def compute(self, name: str, operand: Any) -> Any:
         """A reduction."""
         return _reduce(name, operand, self.axes, "int32", "max")
+
+
+@dataclass(frozen=True)
+class SumOfSquares:
+    """``sum x^2`` over ``axes`` in 64 bits; the axes stay with extent 1."""
+
+    axes: tuple[int, ...]
+
+    header = "entrain_ratios.h"
+
+    def result(self, operand: Node) -> tuple[Shape, str]:
+        """The axes get extent 1."""
+        return _reduced(operand.shape, self.axes), "int64"
+
+    def interval(self, operand: Node) -> Interval:
+        """As often the largest square as there are summands."""
+        most = max(int(end) ** 2 for end in operand.interval)
+        return 0, prod(operand.shape[axis] for axis in self.axes) * most
+
+    def reference(self, operand: Array) -> Array:
+        """The same in numpy."""
+        wide = operand.astype(np.int64)
+        total: Array = (wide * wide).sum(axis=self.axes, keepdims=True, dtype=np.int64)
+        return total
+
+    def compute(self, name: str, operand: Any) -> Any:
+        """A reduction of ``entrain_square`` of the C kernels."""
+        from tvm import tirx
+
+        def squared(x: Any) -> Any:
+            return tirx.call_pure_extern("int64", "entrain_square", x)
+
+        return _reduce(name, operand, self.axes, "int32", "sum", squared)

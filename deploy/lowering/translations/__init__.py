@@ -10,7 +10,11 @@ from entrain.deploy.lowering.translations import (
     activations,
     boundaries,
     elementwise,
+    extremes,
+    joining,
     layout,
+    normalization,
+    pooling,
     products,
     reductions,
     selection,
@@ -22,9 +26,13 @@ TRANSLATIONS: dict[str, Translation] = {
     **products.TRANSLATIONS,
     **elementwise.TRANSLATIONS,
     **reductions.TRANSLATIONS,
+    **extremes.TRANSLATIONS,
     **activations.TRANSLATIONS,
+    **normalization.TRANSLATIONS,
     **layout.TRANSLATIONS,
     **selection.TRANSLATIONS,
+    **joining.TRANSLATIONS,
+    **pooling.TRANSLATIONS,
 }
 
 ONNX_OPERATORS = frozenset().union(
@@ -32,7 +40,11 @@ ONNX_OPERATORS = frozenset().union(
     products.ONNX_OPERATORS,
     elementwise.ONNX_OPERATORS,
     reductions.ONNX_OPERATORS,
+    extremes.ONNX_OPERATORS,
     activations.ONNX_OPERATORS,
+    normalization.ONNX_OPERATORS,
     layout.ONNX_OPERATORS,
     selection.ONNX_OPERATORS,
+    joining.ONNX_OPERATORS,
+    pooling.ONNX_OPERATORS,
 )

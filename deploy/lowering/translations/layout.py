@@ -36,6 +36,20 @@ def broadcast(call: Any, operands: Sequence[Quantity]) -> Quantity:
     return rearrange(operands[0], lambda node: apply(Broadcast(shape), node), shape)
 
 
+def tile(call: Any, operands: Sequence[Quantity]) -> Quantity:
+    """Each axis repeated as a whole: broadcast along a new axis before it."""
+    (quantity,) = operands
+    shape = result_shape(call)
+    repeats = [new // old for new, old in zip(shape, quantity.shape, strict=True)]
+    split = tuple(n for extent in quantity.shape for n in (1, extent))
+    spread = tuple(n for pair in zip(repeats, quantity.shape, strict=True) for n in pair)
+
+    def move(node: Node) -> Node:
+        return apply(Reshape(shape), apply(Broadcast(spread), apply(Reshape(split), node)))
+
+    return rearrange(quantity, move, shape)
+
+
 TRANSLATIONS: dict[str, Translation] = {
     "relax.reshape": reshape,
     "relax.squeeze": reshape,
@@ -43,5 +57,9 @@ TRANSLATIONS: dict[str, Translation] = {
     "relax.flatten": reshape,
     "relax.permute_dims": permute,
     "relax.broadcast_to": broadcast,
+    "tile": tile,
 }
-ONNX_OPERATORS = {"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose", "Expand"}
+ONNX_OPERATORS = {
+    *("Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose", "Expand", "Tile"),
+    *("DepthToSpace", "SpaceToDepth"),
+}

@@ -6,15 +6,16 @@ choice); with an index that is known, or never negative, all of that is known wh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from entrain.deploy.errors import UnsupportedOperator
 from entrain.deploy.lowering.graph import Array, Node
-from entrain.deploy.lowering.operators import apply
-from entrain.deploy.lowering.operators.gather import Gather
+from entrain.deploy.lowering.operators import apply, constant
+from entrain.deploy.lowering.operators.gather import Choose, Gather
 from entrain.deploy.lowering.operators.layout import Reshape, Slice
 from entrain.deploy.lowering.operators.leaves import Constant
 from entrain.deploy.lowering.quantity import (
@@ -28,6 +29,7 @@ from entrain.deploy.lowering.quantity import (
     value_of,
 )
 from entrain.deploy.lowering.translations.contract import Translation, integers, result_shape
+from entrain.deploy.lowering.translations.masks import chosen_by
 
 MOST_ROWS = 256  # an input is one byte
 
@@ -93,21 +95,21 @@ def _not_the_input() -> UnsupportedOperator:
 
 
 def _places(source: Quantity, places: Array, axis: int, shape: tuple[int, ...]) -> Quantity:
-    """Fixed places along an axis, evenly spaced."""
+    """Fixed places along an axis; evenly spaced ones are a Slice."""
     flat = places.ravel()
+    if flat.size == 0:
+        raise UnsupportedOperator("a Gather of nothing", remedy="correct the model")
     steps = np.diff(flat)
-    if flat.size == 0 or (steps.size and (steps != steps[0]).any()):
-        raise UnsupportedOperator(
-            "a Gather of places that are not evenly spaced",
-            remedy="gather one place, or use Slice",
-        )
+    if (steps != steps[:1]).any():
+        table = constant(flat.astype(np.int32))
+        return _chosen(source, lambda node: apply(Choose(axis), node, table), shape)
     cut = Slice(axis, int(flat[0]), int(steps[0]) if steps.size else 1, flat.size)
-    return _cut(source, cut, shape)
+    return _chosen(source, lambda node: apply(cut, node), shape)
 
 
-def _cut(source: Quantity, cut: Slice, shape: tuple[int, ...]) -> Quantity:
+def _chosen(source: Quantity, choose: Callable[[Node], Node], shape: tuple[int, ...]) -> Quantity:
     def move(node: Node) -> Node:
-        part = apply(cut, node)
+        part = choose(node)
         return part if part.shape == shape else apply(Reshape(shape), part)
 
     return rearrange(source, move, shape)
@@ -129,7 +131,7 @@ def strided_slice(call: Any, operands: Sequence[Quantity]) -> Quantity:
             )
         cut = Slice(place, chosen.start, chosen.step, len(chosen))
         shape = tuple(len(chosen) if k == place else n for k, n in enumerate(result.shape))
-        result = _cut(result, cut, shape)
+        result = _chosen(result, partial(apply, cut), shape)
     return result
 
 
@@ -160,19 +162,21 @@ def less(call: Any, operands: Sequence[Quantity]) -> Quantity:
     return known(np.zeros(result_shape(call)))
 
 
-def where(_call: Any, operands: Sequence[Quantity]) -> Quantity:
-    """A choice that is known when lowering, and the same for the whole tensor."""
+def where(call: Any, operands: Sequence[Quantity]) -> Quantity:
+    """A choice that is known when lowering."""
     condition, chosen, other = operands
     array = value_of(condition)
-    if array is not None:
-        one, two = value_of(chosen), value_of(other)
-        if one is not None and two is not None:
-            return known(np.where(array, one, two))
-        if not array.any():
-            return other
-        if array.all():
-            return chosen
-    raise UnsupportedOperator("a choice between tensors", remedy="export it without")
+    if array is None:
+        raise UnsupportedOperator("a choice between tensors", remedy="export it without")
+    one, two = value_of(chosen), value_of(other)
+    if one is not None and two is not None:
+        return known(np.where(array, one, two))
+    shape = result_shape(call)
+    if array.all() and chosen.shape == shape:
+        return chosen
+    if not array.any() and other.shape == shape:
+        return other
+    return chosen_by(array, chosen, other, shape)
 
 
 def as_type(call: Any, operands: Sequence[Quantity]) -> Quantity:
@@ -194,4 +198,4 @@ TRANSLATIONS: dict[str, Translation] = {
     "relax.where": where,
     "relax.astype": as_type,
 }
-ONNX_OPERATORS = {"Gather", "Slice"}
+ONNX_OPERATORS = {"Gather", "Slice", "Cast", "Where"}

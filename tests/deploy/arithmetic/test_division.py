@@ -76,7 +76,7 @@ def test_a_quotient_is_the_rational_within_its_error_and_half_a_step(case, numer
 def test_a_quotient_fits_its_types(case):
     integers, d, _ = case
     assert 0 <= integers.factor(one(d))[0] <= INT32_MAX
-    assert 33 <= integers.shift <= 62
+    assert 33 <= integers.shift <= 54
     assert 2**14 <= integers.multiplier < 2**15
 
 
@@ -102,11 +102,17 @@ def library(tmp_path_factory):
         """#include "entrain_division.h"
         int32_t row_factor(int32_t d, uint32_t multiplier, int32_t drop);
         int32_t divide(int32_t numerator, int32_t f, int32_t shift);
+        int32_t divide_to_byte(int32_t numerator, int32_t f, int32_t shift, int32_t zero_point,
+                               bool is_unsigned);
         int32_t row_factor(int32_t d, uint32_t multiplier, int32_t drop) {
             return entrain_row_factor(d, multiplier, drop);
         }
         int32_t divide(int32_t numerator, int32_t f, int32_t shift) {
             return entrain_divide(numerator, f, shift);
+        }
+        int32_t divide_to_byte(int32_t numerator, int32_t f, int32_t shift, int32_t zero_point,
+                               bool is_unsigned) {
+            return entrain_divide_to_byte(numerator, f, shift, zero_point, is_unsigned);
         }""",
     )
 
@@ -118,3 +124,16 @@ def test_the_c_equals_numpy(library: ctypes.CDLL, case: tuple[Quotient, int, flo
     assert library.row_factor(d, integers.multiplier, integers.drop) == f
     expected = int(integers.divide(one(numerator), one(f))[0])
     assert library.divide(numerator, f, integers.shift) == expected
+
+
+@given(case=quotients(), numerator=numerators, is_unsigned=st.booleans(), place=st.integers(0, 255))
+def test_the_c_of_a_quotient_as_a_byte_adds_the_zero_point_and_clips(
+    library: ctypes.CDLL, case: tuple[Quotient, int, float], numerator, is_unsigned, place
+):
+    integers, d, _ = case
+    f = integers.factor(one(d))
+    low = 0 if is_unsigned else -128
+    zero_point = low + place
+    expected = np.clip(integers.divide(one(numerator), f)[0] + zero_point, low, low + 255)
+    arguments = (numerator, int(f[0]), integers.shift, zero_point, is_unsigned)
+    assert library.divide_to_byte(*arguments) == expected

@@ -18,10 +18,11 @@ from entrain.deploy.lowering.artifact import LoweredModel, describe
 from entrain.deploy.lowering.emit import ModelSource, emit_model
 from entrain.deploy.lowering.graph import LoweredGraph
 from entrain.deploy.lowering.host import HostModel
-from entrain.deploy.lowering.importer import import_onnx
 from entrain.deploy.lowering.interpreter import interpret, run_layer
+from entrain.deploy.lowering.network import read_network
 from entrain.deploy.lowering.onnx_file import read_onnx, with_boundaries_as_outputs
-from entrain.deploy.lowering.program import build_program
+from entrain.deploy.lowering.program import Program, build_program
+from entrain.deploy.lowering.tensors import by_name
 from entrain.deploy.onnx_session import OnnxSession
 
 OPSET = 17
@@ -113,7 +114,10 @@ class Lowered:
 
     @classmethod
     def from_file(cls, path: Path, folder: Path) -> Lowered:
-        program = build_program(import_onnx(path, "small"))
+        return cls.from_program(build_program(read_network(path, "small")), path, folder)
+
+    @classmethod
+    def from_program(cls, program: Program, path: Path, folder: Path) -> Lowered:
         source = emit_model(program, "kws01")
         folder.mkdir(exist_ok=True)
         for name, text in source.files:
@@ -130,10 +134,30 @@ class Lowered:
         return [type(node.operator).__name__ for node in nodes]
 
     def random_inputs(self, count: int, seed: int = 0) -> Any:
-        limits = np.iinfo(self.graph.input.dtype)
-        shape = (count, *self.graph.input.shape)
+        """Integers of the only input [count, ...], or as many dictionaries of several."""
         random = np.random.default_rng(seed)
-        return random.integers(limits.min, limits.max, shape, self.graph.input.dtype, endpoint=True)
+        arrays = {}
+        for source in self.graph.inputs:
+            limits = np.iinfo(source.dtype)
+            shape = (count, *source.shape)
+            arrays[source.name] = random.integers(
+                limits.min, limits.max, shape, source.dtype, endpoint=True
+            )
+        if len(arrays) == 1:
+            return arrays[self.graph.input.name]
+        return [{name: array[k] for name, array in arrays.items()} for k in range(count)]
+
+    def features(self, quantized: dict[str, Any]) -> dict[str, Any]:
+        """What onnxruntime reads where the network reads these integers."""
+        pairs = zip(self.onnx.inputs, self.graph.inputs, strict=True)
+        return {
+            name: dequantize(quantized[value.name], value.scale, value.zero_point)
+            for name, value in pairs
+        }
+
+    def interpret(self, one: Any) -> Any:
+        """The output's integers for one input, by numpy."""
+        return interpret(self.graph, one)[self.graph.output.name]
 
     def difference_from_onnxruntime(self, inputs: Any) -> tuple[int, float]:
         """The largest difference in steps, and the fraction of integers that are equal.
@@ -142,10 +166,10 @@ class Lowered:
         """
         graph, differences = self.graph, []
         for one in inputs:
-            theirs = self.onnx.run(dequantize(one, graph.input.scale, graph.input.zero_point))
-            values = {graph.input.name: one.reshape(graph.input.shape)}
+            values = by_name(graph.inputs, one)
+            theirs = self.onnx.run(self.features(values))
             for layer in graph.layers:
-                values[layer.name] = theirs[layer.output.onnx_output].reshape(layer.output.shape)
+                values[layer.name] = layer.output.from_onnx(theirs[layer.output.onnx_output])
             for layer in graph.layers:
                 ours = run_layer(layer, values).astype(int)
                 differences.append(np.abs(ours - values[layer.name]).ravel())

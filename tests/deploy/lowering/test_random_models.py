@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_networks import network
 
 extents = st.integers(1, 9)
 scales = st.floats(0.004, 0.3)
@@ -107,3 +108,28 @@ def test_the_interpreter_is_within_a_step_of_onnxruntime(new_model, road, folder
 def test_the_c_is_the_interpreter(new_model, road, folder, kind, data):
     model = new_model()
     finish(road, model, kind(data, model), folder, compiled=True)
+
+
+def whole_road(data, road, model, folder):
+    """Within a step of onnxruntime layer by layer, and the C equal to the bit."""
+    network(data, model)
+    path = model.save(folder / "network.onnx")
+    lowered = road.from_file(path, folder / "network")
+    inputs = lowered.random_inputs(3)
+    worst, equal = lowered.difference_from_onnxruntime(inputs)
+    assert worst <= 1
+    assert equal >= 0.5
+    lowered.check_c(inputs)
+
+
+@settings(max_examples=20, deadline=None)
+@given(data=st.data())
+def test_a_random_network_the_whole_road(new_model, road, folder, data):
+    whole_road(data, road, new_model(), folder)
+
+
+@pytest.mark.long
+@settings(max_examples=300, deadline=None)
+@given(data=st.data())
+def test_three_hundred_random_networks_the_whole_road(new_model, road, folder, data):
+    whole_road(data, road, new_model(), folder)

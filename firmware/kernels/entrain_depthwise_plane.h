@@ -1,0 +1,164 @@
+/* The depthwise convolution for cores without vectors: one channel at a time, as a plane of 16-bit
+ * numbers in which two neighbours of a row are one word for SMLAD. */
+#ifndef ENTRAIN_DEPTHWISE_PLANE_H
+#define ENTRAIN_DEPTHWISE_PLANE_H
+
+/* An image of one column: its rows lie as neighbours, and the kernel is turned. */
+ENTRAIN_INLINE bool entrain_is_line(struct entrain_depthwise of) {
+    return of.image.columns == 1 && of.window.columns == 1 && of.output.columns == 1;
+}
+
+/* Numbers in a row of the plane: even, and one more than is used can be read. */
+ENTRAIN_INLINE int32_t entrain_plane_pitch(struct entrain_depthwise of) {
+    return entrain_is_line(of) ? 1
+                               : (entrain_seen_columns(of.window, of.output.columns) + 2) / 2 * 2;
+}
+
+ENTRAIN_INLINE void entrain_plane_fill(int16_t *plane, int32_t count, int32_t zero_point) {
+    const uint32_t pair = (uint32_t)(zero_point & 0xFFFF) * 0x00010001u;
+    int32_t i = 0;
+    for (; i + 4 <= count; i += 4) {
+        __builtin_memcpy(plane + i, &pair, sizeof pair);
+        __builtin_memcpy(plane + i + 2, &pair, sizeof pair);
+        ENTRAIN_KEEP_LOOP();
+    }
+    for (; i < count; i++) {
+        plane[i] = (int16_t)zero_point;
+        ENTRAIN_KEEP_LOOP();
+    }
+}
+
+/* Writes what of one channel the output rows see whose first input row is `start`. Columns outside
+ * the image stay as they are, and so do rows if all output rows are one band. */
+ENTRAIN_INLINE void entrain_plane_gather(const uint8_t *channel, int16_t *plane, int32_t start,
+                                         int32_t rows, struct entrain_depthwise of) {
+    const int32_t pitch = entrain_plane_pitch(of);
+    const struct entrain_span across = entrain_span_of(
+        -of.window.left, entrain_seen_columns(of.window, of.output.columns), of.image.columns);
+    const struct entrain_span down = entrain_span_of(start, rows, of.image.rows);
+    if (of.band < of.output.rows) {
+        entrain_plane_fill(plane, down.before * pitch, of.zero_point);
+        entrain_plane_fill(plane + (rows - down.after) * pitch, down.after * pitch, of.zero_point);
+    }
+    int16_t *to = plane + down.before * pitch + across.before;
+    const uint8_t *from =
+        channel + down.first * of.image.row_bytes + across.first * of.image.pixel_bytes;
+    for (int32_t row = 0; row < down.count; row++) {
+        const uint8_t *pixel = from;
+#pragma GCC unroll 8
+        for (int32_t column = 0; column < across.count; column++) {
+            to[column] = of.is_unsigned ? (int16_t)*pixel : (int16_t)(int8_t)*pixel;
+            pixel += of.image.pixel_bytes;
+        }
+        to += pitch;
+        from += of.image.row_bytes;
+    }
+}
+
+/* Where a channel's weights begin. */
+ENTRAIN_INLINE const int8_t *entrain_channel_weights(const int8_t *weights, int32_t channel,
+                                                     struct entrain_depthwise of) {
+    if (of.is_small) {
+        return weights + channel * ENTRAIN_SMALL_KERNEL * ENTRAIN_SMALL_KERNEL;
+    }
+    const int32_t lane = channel % ENTRAIN_CHANNEL_BLOCK;
+    return weights + (channel - lane) * of.window.rows * of.window.columns + lane;
+}
+
+/* Of a channel's weights, the one of a kernel position. */
+ENTRAIN_INLINE int32_t entrain_weight(const int8_t *weights, int32_t u, int32_t v,
+                                      struct entrain_depthwise of) {
+    if (of.is_small) {
+        return weights[of.is_turned ? ENTRAIN_SMALL_KERNEL * u + v : ENTRAIN_SMALL_KERNEL * v + u];
+    }
+    return weights[(u * of.window.columns + v) * ENTRAIN_CHANNEL_BLOCK];
+}
+
+/* The bias for bytes as they are; the given one is for signed bytes. */
+ENTRAIN_INLINE int32_t entrain_plane_bias(const int8_t *weights, int32_t bias,
+                                          struct entrain_depthwise of) {
+    int32_t sum = 0;
+    for (int32_t u = 0; u < (of.is_unsigned ? of.window.rows : 0); u++) {
+        for (int32_t v = 0; v < of.window.columns; v++) {
+            sum += entrain_weight(weights, u, v, of);
+        }
+    }
+    return bias - ENTRAIN_UNSIGNED_OFFSET * sum;
+}
+
+ENTRAIN_INLINE uint8_t entrain_depthwise_byte(int32_t sum, int32_t multiplier,
+                                              struct entrain_depthwise of) {
+    return (uint8_t)entrain_rescaled(entrain_risen(sum, of.rise), multiplier, of.rescale);
+}
+
+/* One channel of as many output rows as the plane is for: any kernel, on any core. */
+ENTRAIN_INLINE void entrain_plane_one_by_one(const int16_t *plane, const int8_t *weights,
+                                             int32_t bias, int32_t multiplier, uint8_t *output,
+                                             int32_t rows, struct entrain_depthwise of) {
+    const int32_t pitch = entrain_plane_pitch(of);
+    for (int32_t y = 0; y < rows; y++) {
+        const int16_t *corner = plane + y * of.window.row_stride * pitch;
+        uint8_t *to = output + y * of.output.row_bytes;
+        for (int32_t x = 0; x < of.output.columns; x++) {
+            int32_t sum = bias;
+#pragma GCC unroll 4
+            for (int32_t u = 0; u < of.window.rows; u++) {
+                const int16_t *row = corner + u * of.window.row_dilation * pitch;
+#pragma GCC unroll 4
+                for (int32_t v = 0; v < of.window.columns; v++) {
+                    sum += row[v * of.window.column_dilation] * entrain_weight(weights, u, v, of);
+                }
+            }
+            *to = entrain_depthwise_byte(sum, multiplier, of);
+            to += of.output.pixel_bytes;
+            corner += of.window.column_stride;
+        }
+    }
+}
+
+#if defined(ENTRAIN_DSP)
+#include "entrain_depthwise_dsp.h"
+#else
+#define entrain_plane_convolve entrain_plane_one_by_one
+#endif
+
+/* So many rows of one column as one row. */
+ENTRAIN_INLINE struct entrain_depthwise entrain_turned(struct entrain_depthwise of, int32_t rows) {
+    of.window.columns = of.window.rows;
+    of.window.column_stride = of.window.row_stride;
+    of.window.column_dilation = of.window.row_dilation;
+    of.window.rows = 1;
+    of.output.columns = rows;
+    of.output.pixel_bytes = of.output.row_bytes;
+    of.is_turned = true;
+    return of;
+}
+
+ENTRAIN_INLINE void entrain_depthwise(const void *image, const int8_t *weights, const int32_t *bias,
+                                      const int32_t *multipliers, void *scratch, void *output,
+                                      struct entrain_depthwise of) {
+    int16_t *plane = scratch;
+    entrain_plane_fill(plane, entrain_seen_rows(of.window, of.band) * entrain_plane_pitch(of) + 1,
+                       of.zero_point);
+    for (int32_t y = 0; y < of.output.rows; y += of.band) {
+        const int32_t left = of.output.rows - y;
+        const int32_t rows = (left < of.band) ? left : of.band;
+        const int32_t start = y * of.window.row_stride - of.window.top;
+        for (int32_t c = 0; c < of.image.channels; c++) {
+            const int8_t *own = entrain_channel_weights(weights, c, of);
+            entrain_plane_gather((const uint8_t *)image + c, plane, start,
+                                 entrain_seen_rows(of.window, rows), of);
+            const int32_t first = entrain_plane_bias(own, bias[c], of);
+            const int32_t multiplier = multipliers[of.rescale.for_each_channel ? c : 0];
+            uint8_t *to = (uint8_t *)output + y * of.output.row_bytes + c;
+            if (entrain_is_line(of)) {
+                entrain_plane_convolve(plane, own, first, multiplier, to, 1,
+                                       entrain_turned(of, rows));
+            } else {
+                entrain_plane_convolve(plane, own, first, multiplier, to, rows, of);
+            }
+        }
+    }
+}
+
+#endif
