@@ -12,10 +12,13 @@ if TYPE_CHECKING:
     from entrain.models.attention import AttentionConfig
     from entrain.models.networks.block import BlockStyle
 
-# Each mechanism that has an integer form, and its class in `attention.py`.
+# Each mechanism that has an integer form, and its class in `attention/`.
 FORMS = {
     "softmax": "QuantizedSoftmax",
+    "softmax-base2": "QuantizedBase2Softmax",
     "oscillator": "QuantizedOscillator",
+    "linear": "QuantizedLinear",
+    "lowrank": "QuantizedLinear",
     "uniform": "QuantizedUniform",
 }
 LARGEST_EXPONENT = 8

@@ -137,14 +137,14 @@ def test_every_stage_finds_the_newest_run_whatever_its_task(compared, tmp_path, 
 
 def test_trained_by_itself_it_says_of_what(sentences, run_entrain, tmp_path, own_cache):  # noqa: ARG001
     ended = run_entrain(
-        *("train", "agreement", "--data-dir", sentences, "--attention", "linear-elu"),
+        *("train", "agreement", "--data-dir", sentences, "--attention", "relu-normalised"),
         *("--runs-dir", tmp_path, "--epochs", 1),
     )
     assert ended.code == 0, "what no device computes can be trained all the same"
     assert "% of the validation sentences" in ended.out
     ended = run_entrain("quantize", "--runs-dir", tmp_path)
     assert ended.code == 2
-    assert "linear elu attention has no integer form" in ended.err
+    assert "relu-normalised attention has no integer form" in ended.err
 
 
 def test_data_of_another_kind_is_told_with_its_file(run_entrain, tmp_path):

@@ -19,6 +19,9 @@ from entrain.models.networks.keyword import KeywordConfig, KeywordNetwork
 
 VARIANTS = {
     "softmax": AttentionConfig("softmax"),
+    "softmax to base 2": AttentionConfig("softmax-base2"),
+    "linear relu": AttentionConfig("linear", "relu"),
+    "linear elu": AttentionConfig("linear", "elu"),
     "uniform": AttentionConfig("uniform"),
     "softplus": AttentionConfig("oscillator", "softplus"),
     "relu": AttentionConfig("oscillator", "relu"),

@@ -11,6 +11,7 @@ from entrain.deploy.arithmetic import quantize
 from entrain.deploy.export import GOLDEN_FEATURES, OPSET, write_golden_onnx
 from entrain.deploy.lowering.importer import import_onnx
 from entrain.deploy.lowering.interpreter import interpret, run_layer
+from entrain.deploy.lowering.network import read_network
 from entrain.deploy.lowering.stage import lower
 from entrain.deploy.onnx_session import OnnxSession
 
@@ -18,7 +19,7 @@ from entrain.deploy.onnx_session import OnnxSession
 def test_the_whole_road_of_a_network(exported, variant, tmp_path):
     """One test a variant: making the network costs more than all that is asked of it."""
     one = exported(variant)
-    graph = import_onnx(one.onnx, "keyword")
+    graph = read_network(one.onnx, "keyword")
     session = OnnxSession(one.onnx, "keyword")
     theirs = np.concatenate([session.run(x[None])[session.outputs[0]] for x in one.features])
 
@@ -31,7 +32,8 @@ def test_the_whole_road_of_a_network(exported, variant, tmp_path):
     source = graph.input
     given = quantize(one.features[:, None], source.scale, source.zero_point, source.dtype)
     ours = np.stack([interpret(graph, x)[graph.output.name][0] for x in given])
-    assert (ours.argmax(1) == theirs.argmax(1)).mean() >= 0.995
+    # random weights: many of these answers hang on a single step
+    assert (ours.argmax(1) == theirs.argmax(1)).mean() >= 0.96
 
     with torch.no_grad():
         real = one.network(torch.from_numpy(one.features)).numpy()
@@ -61,13 +63,25 @@ def check_layers(graph, golden, given):
             values = {graph.input.name: given[k]}
             for layer in graph.layers:
                 boundary = arrays[layer.output.onnx_output][k]
-                values[layer.name] = boundary.reshape(layer.output.shape)
+                values[layer.name] = layer.output.from_onnx(boundary[None])
             for layer in graph.layers:
                 theirs = values[layer.name].astype(int)
                 differences[layer.name].append(np.abs(run_layer(layer, values) - theirs))
     for name, steps in differences.items():
         assert np.max(steps) <= 1, name
-        assert np.mean(np.equal(steps, 0)) > 0.99, name
+        # a fused attention rounds once; onnxruntime sums in single precision
+        assert np.mean(np.equal(steps, 0)) > (0.98 if "context" in name else 0.99), name
+
+
+def test_without_its_recogniser_attention_is_integers_too(exported, variant, tmp_path):
+    """Operator by operator, as an attention is lowered that nobody knows."""
+    one = exported(variant)
+    graph = import_onnx(one.onnx, "keyword")
+    golden = tmp_path / "golden_onnx.npz"
+    write_golden_onnx(one.onnx, one.features[:4], golden)
+    source = graph.input
+    given = quantize(one.features[:4, None], source.scale, source.zero_point, source.dtype)
+    check_layers(graph, golden, given)
 
 
 def test_the_file_is_ordinary_qcdq(exported, some_variant):
@@ -83,12 +97,10 @@ def test_the_file_is_ordinary_qcdq(exported, some_variant):
 
 
 def test_layers_are_called_as_the_quantized_tensors(exported):
-    names = [layer.name for layer in import_onnx(exported("relu").onnx, "keyword").layers]
+    names = [layer.name for layer in read_network(exported("relu").onnx, "keyword").layers]
     assert names == [
         *("stem", "depthwise", "pointwise", "tokens"),
-        *("attention_query", "attention_key", "attention_coupling"),
-        *("attention_state", "attention_value"),
-        *("attention_moments", "attention_mean", "attention_context"),
+        *("attention_query", "attention_key", "attention_value", "attention_context"),
         *("attended", "expanded", "fed", "pooled", "logits"),
     ]
 
@@ -105,12 +117,21 @@ def test_no_oscillator_computes_an_exponential(exported):
         assert not operators & {"Exp", "Softmax", "Softplus", "Log", "Sigmoid"}
 
 
-@pytest.mark.parametrize("variant", ["relu", "separable"])
-def test_only_the_settle_and_the_read_out_are_single_precision(exported, variant):
-    layers = import_onnx(exported(variant).onnx, "keyword").layers
-    real = {
-        layer.name
-        for layer in layers
-        if any(node.dtype == "float32" for node in layer.expression.walk())
-    }
-    assert real == {"attention_state", "attention_context"}
+@pytest.mark.parametrize(
+    ("variant", "title"),
+    [
+        *(("softmax", "softmax attention"), ("softmax to base 2", "softmax attention")),
+        *(("linear relu", "linear attention"), ("linear elu", "linear attention")),
+        *(("relu", "oscillator attention"), ("separable", "oscillator attention")),
+        *(("softplus", "oscillator attention"), ("relu squared", "oscillator attention")),
+    ],
+)
+def test_attention_is_one_layer_of_integers(exported, variant, title):
+    layers = read_network(exported(variant).onnx, "keyword").layers
+    context = next(layer for layer in layers if layer.name == "attention_context")
+    assert context.title == title
+    read = [f"attention_{name}" for name in ("query", "key", "value")]
+    assert [value.name for value in context.inputs] == read
+    assert not [
+        node for layer in layers for node in layer.expression.walk() if node.dtype == "float32"
+    ]

@@ -9,18 +9,21 @@ import torch
 
 from entrain.deploy.errors import CheckpointError, UsageError
 from entrain.deploy.export import export_onnx, write_golden_onnx
-from entrain.deploy.lowering.importer import import_onnx
 from entrain.deploy.lowering.interpreter import interpret
+from entrain.deploy.lowering.network import read_network
 from entrain.deploy.lowering.stage import lower
 from entrain.deploy.onnx_session import OnnxSession
-from entrain.deploy.quantization import attention as forms
 from entrain.deploy.quantization.agreement import new_quantized_agreement
+from entrain.deploy.quantization.attention.linear import QUANTIZERS
+from entrain.deploy.quantization.attention.oscillator import FIELDS
 from entrain.deploy.quantization.deployable import FORMS, quantized_form, require_deployable
 from entrain.deploy.quantize import calibrate
 from entrain.deploy.tasks import find_task
 from entrain.models.agreement_task import RECIPE, TrainedAgreement
 from entrain.models.attention import AttentionConfig
 from entrain.models.attention.couplings import COUPLINGS
+from entrain.models.attention.declarations import DECLARATIONS
+from entrain.models.attention.linear import FEATURES
 from entrain.models.checkpoint import Checkpoint
 from entrain.models.data.agreement import LABELS, VOCABULARY, generate_agreement
 from entrain.models.networks.agreement import AgreementConfig
@@ -54,12 +57,18 @@ def exported(network, path):
     return quantized
 
 
-@pytest.mark.parametrize("slug", ["softmax", "oscillator-relu", "oscillator-separable-rotation"])
+@pytest.mark.parametrize(
+    "slug",
+    [
+        *("softmax", "softmax-base2", "linear-relu", "linear-elu", "lowrank-elu-d3"),
+        *("oscillator-relu", "oscillator-separable-rotation"),
+    ],
+)
 def test_the_whole_road_of_a_network(slug, tmp_path):
     network, path = random_network(slug), tmp_path / "model.onnx"
     quantized = exported(network, path)
     asked = sentences(300, 52)
-    graph, session = import_onnx(path, "agreement"), OnnxSession(path, "agreement")
+    graph, session = read_network(path, "agreement"), OnnxSession(path, "agreement")
     theirs = np.concatenate([session.run(one[None])[session.outputs[0]] for one in asked.numpy()])
     with torch.no_grad():
         brevitas, real = quantized(asked).numpy(), network(asked).numpy()
@@ -82,17 +91,16 @@ def test_the_whole_road_of_a_network(slug, tmp_path):
 
 def test_layers_are_called_as_the_quantized_tensors(tmp_path):
     exported(random_network("oscillator-relu"), tmp_path / "model.onnx")
-    names = [layer.name for layer in import_onnx(tmp_path / "model.onnx", "agreement").layers]
+    names = [layer.name for layer in read_network(tmp_path / "model.onnx", "agreement").layers]
     assert names == [
-        *("tokens", "attention_query", "attention_key", "attention_coupling"),
-        *("attention_state", "attention_value", "attention_moments", "attention_mean"),
+        *("tokens", "attention_query", "attention_key", "attention_value"),
         *("attention_context", "attended", "expanded", "fed", "verb", "logits"),
     ]
 
 
 def test_of_several_blocks_each_has_its_own_names(tmp_path):
     exported(random_network("softmax", layers=2, heads=2), tmp_path / "model.onnx")
-    names = [layer.name for layer in import_onnx(tmp_path / "model.onnx", "agreement").layers]
+    names = [layer.name for layer in read_network(tmp_path / "model.onnx", "agreement").layers]
     assert {"blocks_0_attention_query", "blocks_1_attention_query", "blocks_1_fed"} < set(names)
     assert len(set(names)) == len(names)
 
@@ -127,14 +135,11 @@ def test_what_does_not_fold_into_integers_is_refused(style, said):
     assert "train the network with" in caught.value.remedy
 
 
-@pytest.mark.parametrize(
-    "slug",
-    ["linear-relu", "linear-elu", "relu-normalised", "softmax-base2", "lowrank-relu", "none"],
-)
+@pytest.mark.parametrize("slug", ["relu-normalised", "none"])
 def test_attention_without_an_integer_form_is_refused(slug):
     with pytest.raises(UsageError, match="no integer form") as caught:
         require_deployable(AttentionConfig.parse(slug))
-    assert "softmax, oscillator, uniform" in caught.value.remedy
+    assert caught.value.remedy.endswith(", ".join(FORMS))
 
 
 @pytest.mark.parametrize("exponent", [0.5, 1.5, 9])
@@ -145,9 +150,10 @@ def test_exponents_that_the_device_does_not_compute_are_refused(exponent):
 
 def test_what_is_called_deployable_has_a_form():
     for mechanism in FORMS:
-        coupling = "relu" if mechanism == "oscillator" else None
+        coupling = next(iter(DECLARATIONS[mechanism].takes))
         assert issubclass(quantized_form(AttentionConfig(mechanism, coupling)), torch.nn.Module)
-    assert set(forms.FIELDS) == set(COUPLINGS)
+    assert set(FIELDS) == set(COUPLINGS)
+    assert set(QUANTIZERS) == set(FEATURES)
 
 
 def checkpoint_knowing(words):

@@ -17,7 +17,7 @@ from entrain.deploy.quantization.anchors import (
     fix_anchors,
     rounding_radius,
 )
-from entrain.deploy.quantization.attention import PlainReadOut, QuantizedOscillator
+from entrain.deploy.quantization.attention import QuantizedOscillator
 from entrain.deploy.quantization.folding import norm_after, norm_before, unfolded
 from entrain.deploy.quantization.keyword import new_quantized_keyword
 from entrain.deploy.quantization.layers import UNIT_STEPS, unit, values
@@ -115,7 +115,11 @@ def test_one_is_the_largest_code_of_a_unit_quantizer():
 
 def test_a_fractional_exponent_cannot_be_deployed():
     with pytest.raises(UsageError, match=r"not 1\.5"):
-        PlainReadOut(1.5)
+        QuantizedOscillator(
+            build_attention(AttentionConfig.parse("oscillator-relu-p1.5"), 12, 3, 7),
+            nn.BatchNorm1d(12).eval(),
+            7,
+        )
 
 
 @pytest.mark.parametrize("variant", ["softmax", "uniform", "relu", "separable", "softplus"])
