@@ -139,6 +139,7 @@ def _does_not_fit(board: Board, overflows: dict[str, int]) -> DoesNotFit:
         f"the model does not fit: {', '.join(parts)}",
         where=board.name,
         remedy="choose a smaller model, or a board with more memory",
+        short={region.lower(): count for region, count in overflows.items()},
     )
 
 
@@ -151,6 +152,7 @@ def _described(board: Board, linked: Path, image: Path, tree: Path) -> Firmware:
             f"the stack is {bound - reserved} bytes short of {bound}",
             where=board.name,
             remedy="move large local arrays into the arena, or raise stack_bytes in link.ld",
+            short={"stack": bound - reserved},
         )
     use = firmware_report(linked)
     return Firmware(board, image, use.flash_bytes, use.ram_bytes, bound, symbols)

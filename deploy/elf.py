@@ -8,11 +8,13 @@ from typing import IO
 
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import SymbolTableSection
+from elftools.elf.sections import ARMAttributesSection, SymbolTableSection
 
 from entrain.deploy.errors import ModelError
 
 _ALLOCATED = 0x2  # SHF_ALLOC
+_V7E_M = 13  # Tag_CPU_arch of Arm's ABI addenda: Armv7-M with the DSP instructions
+_THUMB_1 = 1  # Tag_THUMB_ISA_use
 _THUMB_BIT = 1
 
 
@@ -92,6 +94,43 @@ def firmware_report(image: Path) -> MemoryUse:
             flash += section["sh_size"] if is_stored else 0
             ram += section["sh_size"] if is_variable else 0
     return MemoryUse(flash, ram)
+
+
+def instruction_set(image: Path) -> str:
+    """What the kernels in the ELF file ``image`` are made of, by its attributes.
+
+    Returns:
+        ``mve``, ``dsp`` or ``scalar``, as firmware/kernels choose, or ``thumb-1``: the scalar
+        kernels again, but in the fewer instructions of Armv6-M.
+
+    Raises:
+        ModelError: the file is missing, or is no ELF file of an Arm core.
+    """
+    attributes = build_attributes(image)
+    if attributes.get("TAG_MVE_ARCH"):
+        return "mve"
+    if attributes.get("TAG_CPU_ARCH") == _V7E_M or attributes.get("TAG_DSP_EXTENSION"):
+        return "dsp"
+    return "thumb-1" if attributes.get("TAG_THUMB_ISA_USE") == _THUMB_1 else "scalar"
+
+
+def build_attributes(image: Path) -> dict[str, int | str]:
+    """What the ELF file ``image`` says it was compiled for, by the tags of Arm's ABI addenda.
+
+    Raises:
+        ModelError: the file is missing, or is no ELF file of an Arm core.
+    """
+    with _opened(image) as file:
+        try:
+            section = ELFFile(file).get_section_by_name(".ARM.attributes")
+        except ELFError as error:
+            raise ModelError(f"not an ELF file: {error}", where=str(image)) from error
+        if not isinstance(section, ARMAttributesSection):
+            raise ModelError("the image is for no Arm core", where=str(image))
+        parts = [
+            part for whole in section.iter_subsections() for part in whole.iter_subsubsections()
+        ]
+        return {one.tag: one.value for part in parts for one in part.iter_attributes()}
 
 
 def _opened(image: Path) -> IO[bytes]:

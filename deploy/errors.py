@@ -15,7 +15,7 @@ code  meaning
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 
@@ -96,7 +96,26 @@ class TrainingDiverged(CheckFailed):
 
 
 class DoesNotFit(CheckFailed):
-    """The image needs more flash or RAM than the board has; the shortfall is named in bytes."""
+    """The image needs more flash, RAM or stack than the board has.
+
+    Args:
+        what: what is wrong, with the shortfall in bytes.
+        where: the board.
+        remedy: what the reader can do about it.
+        short: by how many bytes, by the memory's name: ``flash``, ``ram``, ``stack``. Empty where
+            no board is concerned.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        where: str | None = None,
+        remedy: str | None = None,
+        short: Mapping[str, int] | None = None,
+    ) -> None:
+        super().__init__(what, where=where, remedy=remedy)
+        self.short = dict(short or {})
 
 
 class Mismatch(CheckFailed):

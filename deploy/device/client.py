@@ -7,7 +7,7 @@ from typing import Self
 
 from entrain.deploy.device import protocol
 from entrain.deploy.device.counting import InstructionCounter, InstructionCounts
-from entrain.deploy.device.protocol import Profile, Timing
+from entrain.deploy.device.protocol import Profile, StackUse, Timing
 from entrain.deploy.device.transport import Transport
 from entrain.deploy.errors import (
     DeviceMissing,
@@ -129,6 +129,14 @@ class Client:
                 remedy="build it with trace=True",
             )
         return layers
+
+    def stack(self) -> StackUse:
+        """The most stack that the device has used since its start, and how much there is.
+
+        It is painted before the application starts; what no longer shows the paint was used. A
+        board that does not do so refuses.
+        """
+        return protocol.parse_stack(self._ask(protocol.encode("stack")))
 
     @property
     def counts_instructions(self) -> bool:

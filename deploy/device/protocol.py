@@ -41,6 +41,14 @@ class Timing:
         return (self.laps_us[1] - self.laps_us[0]) / self.inferences
 
 
+@dataclass(frozen=True)
+class StackUse:
+    """Bytes of the device's stack: the most in use since its start, and all that are reserved."""
+
+    used: int
+    reserved: int
+
+
 def encode(*words: str | int) -> bytes:
     """The bytes of a command.
 
@@ -141,6 +149,19 @@ def parse_raw(lines: list[str]) -> bytes:
         ProtocolError: it is anything else.
     """
     return _hex_bytes(field(lines, "m-raw-"))
+
+
+def parse_stack(lines: list[str]) -> StackUse:
+    """The answer to ``stack``.
+
+    Raises:
+        ProtocolError: it is anything else, or more is in use than there is.
+    """
+    text = field(lines, "m-stack-")
+    numbers = re.fullmatch(r"([0-9]{1,10}),([0-9]{1,10})", text)
+    if not numbers or int(numbers[1]) > int(numbers[2]):
+        raise ProtocolError(f"not the use of a stack: {escaped(text[:80])}")
+    return StackUse(used=int(numbers[1]), reserved=int(numbers[2]))
 
 
 def parse_buffer(lines: list[str]) -> bytes:

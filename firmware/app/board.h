@@ -26,6 +26,11 @@ void board_send(const char *bytes, uint32_t length);
 /* Time since board_start in microseconds; never goes back, never wraps. */
 uint64_t board_microseconds(void);
 
+/* Bytes of stack: all there are, and the most ever in use since the start. Both are 0 where nobody
+ * watches it. */
+uint32_t board_stack_reserved(void);
+uint32_t board_stack_used(void);
+
 /* Drives the pin that an energy meter watches: low while inferences are timed. */
 void board_timestamp_pin(bool high);
 

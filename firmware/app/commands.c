@@ -146,7 +146,7 @@ static void command_raw(const struct words *words) {
         return;
     }
     text_send("m-raw-[");
-    text_send_hex(inference_output(), MODEL_OUTPUT_COUNT);
+    text_send_hex(inference_output(), MODEL_OUTPUT_BYTES);
     text_send_line("]");
 }
 
@@ -158,18 +158,18 @@ static void command_classify(const struct words *words) {
 }
 
 static void command_results(const struct words *words) {
-    static float scores[MODEL_OUTPUT_COUNT];
+    static uint32_t scores[MODEL_OUTPUT_COUNT];
     (void)words;
     if (!inference_has_output()) {
         text_send_error("nothing inferred yet");
         return;
     }
     scores_from_logits(inference_output(), MODEL_OUTPUT_COUNT, MODEL_OUTPUT_LEAST,
-                       MODEL_OUTPUT_SCALE, scores);
+                       SCORE_OCTAVES(MODEL_OUTPUT_SCALE), scores);
     text_send("m-results-[");
     for (uint32_t i = 0; i < MODEL_OUTPUT_COUNT; i++) {
         text_send((i == 0u) ? "" : ",");
-        text_send_score(scores[i]);
+        text_send_millionths(scores[i]);
     }
     text_send_line("]");
 }
@@ -214,6 +214,19 @@ static void command_infer(const struct words *words) {
     }
 }
 
+static void command_stack(const struct words *words) {
+    (void)words;
+    if (board_stack_reserved() == 0u) {
+        text_send_error("this board does not watch its stack");
+        return;
+    }
+    text_send("m-stack-[");
+    text_send_unsigned(board_stack_used());
+    text_send(",");
+    text_send_unsigned(board_stack_reserved());
+    text_send_line("]");
+}
+
 static void command_help(const struct words *words);
 
 static const struct command commands[] = {
@@ -227,6 +240,7 @@ static const struct command commands[] = {
     {"classify", 2u, 2u, "classify N, then as load; infers once and answers as raw",
      command_classify},
     {"raw", 1u, 1u, "raw", command_raw},
+    {"stack", 1u, 1u, "stack", command_stack},
     {"help", 1u, 1u, "help", command_help},
 };
 

@@ -5,7 +5,7 @@
 
 #define SEPARATE_FUNCTION __attribute__((noinline))
 
-static _Alignas(16) int8_t output[MODEL_OUTPUT_COUNT];
+static _Alignas(16) int8_t output[MODEL_OUTPUT_BYTES];
 static bool has_output;
 
 /* The marks do nothing, but the compiler must neither drop them, move work across them, nor find

@@ -15,7 +15,7 @@ void inference_forget_output(void);
 /* False until the first inference of the loaded input. */
 bool inference_has_output(void);
 
-/* MODEL_OUTPUT_COUNT logits of the last inference. */
+/* MODEL_OUTPUT_BYTES of the last inference; the first MODEL_OUTPUT_COUNT are the scores. */
 const int8_t *inference_output(void);
 
 void inference_begin(void);

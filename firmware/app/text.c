@@ -3,8 +3,8 @@
 #include "board.h"
 
 #define DECIMAL_DIGITS 20u /* of the largest 64-bit number */
-#define SCORE_DECIMALS 6u
-#define SCORE_ONE      1000000u
+#define MILLION        1000000u
+#define MILLION_DIGITS 6u
 
 static const char hex_digits[] = "0123456789abcdef";
 
@@ -47,16 +47,16 @@ void text_send_word(uint32_t word) {
     text_send_hex(big_endian, sizeof big_endian);
 }
 
-void text_send_score(float score) {
-    uint32_t rest = (uint32_t)(score * (float)SCORE_ONE + 0.5f);
-    char digits[SCORE_DECIMALS];
-    text_send_unsigned(rest / SCORE_ONE);
-    for (uint32_t i = SCORE_DECIMALS; i > 0u; i--) {
+void text_send_millionths(uint32_t value) {
+    uint32_t rest = value;
+    char digits[MILLION_DIGITS];
+    text_send_unsigned(rest / MILLION);
+    for (uint32_t i = MILLION_DIGITS; i > 0u; i--) {
         digits[i - 1u] = (char)('0' + (char)(rest % 10u));
         rest /= 10u;
     }
     text_send(".");
-    board_send(digits, SCORE_DECIMALS);
+    board_send(digits, MILLION_DIGITS);
 }
 
 void text_send_error(const char *message) {

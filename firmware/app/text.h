@@ -11,8 +11,8 @@ void text_send_unsigned(uint64_t value);
 void text_send_hex(const void *bytes, uint32_t count);
 void text_send_word(uint32_t word);
 
-/* A score in [0, 1], with six decimals. */
-void text_send_score(float score);
+/* A number of millionths, with six decimals. */
+void text_send_millionths(uint32_t value);
 
 /* The line e-[message]. */
 void text_send_error(const char *message);

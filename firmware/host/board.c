@@ -50,3 +50,11 @@ uint64_t board_microseconds(void) {
 void board_timestamp_pin(bool high) {
     (void)high;
 }
+
+uint32_t board_stack_reserved(void) {
+    return 0;
+}
+
+uint32_t board_stack_used(void) {
+    return 0;
+}

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from entrain.deploy.boards import boards, find_board, firmware_folder, read_board
 from entrain.deploy.errors import BoardError
 
+BOARDS = sorted(boards())
 GOOD = """
 name = "x"
 title = "X"
@@ -39,12 +41,25 @@ def board_file(tmp_path):
 
 
 def test_the_built_in_boards():
-    assert {"mps2-an386", "mps3-an547"} <= boards().keys()
-    assert find_board("mps2-an386").cpu == "Cortex-M4F"
-    assert find_board("mps3-an547").cost.nanojoules_per_cycle is None
+    assert {name: find_board(name).cpu for name in boards()} == {
+        "mps2-an385": "Cortex-M3",
+        "mps2-an385-m0": "Cortex-M0 (code)",
+        "mps2-an386": "Cortex-M4F",
+        "mps3-an547": "Cortex-M55",
+    }
+    assert find_board("mps2-an386").cost.nanojoules_per_cycle is not None
+    for name in ("mps2-an385", "mps3-an547"):
+        assert find_board(name).cost.nanojoules_per_cycle is None
 
 
-@pytest.mark.parametrize("name", ["mps2-an386", "mps3-an547"])
+def test_code_for_one_core_on_another_has_no_time_and_says_whose_it_is():
+    board = find_board("mps2-an385-m0")
+    assert board.cost is None
+    assert board.emulator == "mps2-an385"
+    assert "its Cortex-M3 runs code for a Cortex-M0" in board.title
+
+
+@pytest.mark.parametrize("name", BOARDS)
 def test_the_linker_and_the_registers_know_the_same_board(name):
     folder = firmware_folder() / "boards" / name
     board = find_board(name)
@@ -56,13 +71,20 @@ def test_the_linker_and_the_registers_know_the_same_board(name):
     assert f"#define BOARD_HZ   {board.mhz * 1e6:.0f}u" in registers
 
 
-@pytest.mark.parametrize("name", ["mps2-an386", "mps3-an547"])
-def test_every_coefficient_has_a_source(name):
-    assert find_board(name).cost.cycles_per_instruction.source
+@pytest.mark.parametrize("board", [board for board in boards().values() if board.cost])
+def test_every_coefficient_has_a_source(board):
+    coefficients = (board.cost.cycles_per_instruction, board.cost.nanojoules_per_cycle)
+    assert all(one.source for one in coefficients if one is not None)
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_an_ide_finds_a_preset_for_every_board(name):
+    presets = json.loads((firmware_folder() / "CMakePresets.json").read_text())
+    assert name in {preset["name"] for preset in presets["configurePresets"]}
 
 
 def test_an_unknown_board_lists_those_that_exist():
-    with pytest.raises(BoardError, match="mps2-an386, mps3-an547"):
+    with pytest.raises(BoardError, match="mps2-an385, mps2-an385-m0, mps2-an386, mps3-an547"):
         find_board("mps9")
 
 

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from entrain.deploy.boards import find_board
+from entrain.deploy.boards import boards, find_board
 from entrain.deploy.build import PROGRAMS, build_firmware
 from entrain.deploy.elf import firmware_report
 from entrain.deploy.errors import DoesNotFit, ModelError, ToolError
 
 MODELS = Path(__file__).parents[1] / "firmware" / "models"
-BOARDS = ["mps2-an386", "mps3-an547"]
+BOARDS = sorted(boards())
 needs_compiler = pytest.mark.skipif(
     any(shutil.which(program) is None for program in PROGRAMS),
     reason=f"needs {', '.join(PROGRAMS)}",
@@ -109,6 +109,7 @@ def test_too_little_ram_is_told_in_bytes(tmp_path, model):
     with pytest.raises(DoesNotFit, match=r"RAM is \d+ bytes short of 53\d{4}") as error:
         build_firmware(find_board("mps3-an547"), lowered, image)
     assert error.value.exit_code == 1
+    assert list(error.value.short) == ["ram"]
     assert not image.exists()
 
 
@@ -120,8 +121,9 @@ def test_a_stack_that_cannot_suffice_is_told_before_anything_runs(tmp_path, mode
         "volatile int32_t large[3000];\n large[input[0] & 7] = 1;\n"
         "layer_dense(input, arena);\n arena[0] += large[1] & 1;\n",
     )
-    with pytest.raises(DoesNotFit, match=r"the stack is 4\d\d\d bytes short of 12\d\d\d"):
+    with pytest.raises(DoesNotFit, match=r"the stack is 4\d\d\d bytes short of 12\d\d\d") as error:
         build_firmware(find_board("mps2-an386"), lowered, tmp_path / "firmware.elf")
+    assert 4000 <= error.value.short["stack"] < 5000
 
 
 @needs_compiler

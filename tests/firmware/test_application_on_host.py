@@ -73,7 +73,7 @@ def test_line_breaks_between_commands_are_ignored(program):
 def test_help_names_every_command(program):
     names = {line[len("m-help-[") :].split(" ")[0].strip("],") for line in run(program, b"help%")}
     assert {"name", "profile", "timestamp", "db", "infer", "results", "help"} < names
-    assert {"load", "classify", "raw"} < names
+    assert {"load", "classify", "raw", "stack"} < names
 
 
 def test_hexadecimal_lines_fill_the_buffer(program):
@@ -140,6 +140,7 @@ def test_an_output_belongs_to_the_input_that_is_loaded(program, load):
         (b"infer 1 2 3%", "e-[usage: infer [N [W]]]"),
         (b"results%", "e-[nothing inferred yet]"),
         (b"raw%", "e-[nothing inferred yet]"),
+        (b"stack%", "e-[this board does not watch its stack]"),
         (b"db%", "e-[usage: db load N | db HEX | db print]"),
         (b"db 00%", "e-[no load under way: db load N first]"),
         (b"db load 31%", "e-[the model takes 32 bytes]"),

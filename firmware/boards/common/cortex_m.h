@@ -1,4 +1,4 @@
-/* The core's own registers, as far as they are used here (Armv7-M and Armv8-M manuals). */
+/* The core's own registers, as far as they are used here (Armv6-M, Armv7-M and Armv8-M manuals). */
 #ifndef ENTRAIN_CORTEX_M_H
 #define ENTRAIN_CORTEX_M_H
 
@@ -15,6 +15,7 @@
 #define NVIC_BIT(number)         (1u << ((number) % 32u))
 
 #define SCB_INTERRUPT_STATE REGISTER(0xE000ED04u)
+#define SCB_CONFIGURATION   REGISTER(0xE000ED14u)
 #define SCB_HANDLER_CONTROL REGISTER(0xE000ED24u)
 #define SCB_FAULT_STATUS    REGISTER(0xE000ED28u)
 #define SCB_BUS_FAULT       REGISTER(0xE000ED38u)
@@ -33,6 +34,7 @@
 #define MPU_REGION_ON           1u
 
 #define SYSTICK_PENDING    (1u << 26) /* in SCB_INTERRUPT_STATE */
+#define TRAP_UNALIGNED     (1u << 3)  /* in SCB_CONFIGURATION */
 #define FAULTS_TOLD_APART  (7u << 16) /* memory, bus and usage faults, in SCB_HANDLER_CONTROL */
 #define COPROCESSORS_10_11 (15u << 20)
 #define STACKING_FAILED    ((1u << 4) | (1u << 12) | (1u << 20)) /* in SCB_FAULT_STATUS */

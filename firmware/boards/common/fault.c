@@ -1,7 +1,7 @@
 /* Reports a fault over the serial line and stops: memory can no longer be trusted. */
 #include <stdint.h>
 
-#include "cortex_m.h"
+#include "core.h"
 #include "text.h"
 
 #define FRAME_WORDS 8u
@@ -14,16 +14,16 @@ extern uint32_t stack_bottom, stack_end; /* placed by sections.ld; `stack_end` i
 void fault_handler(void);
 void fault_report(const uint32_t *frame, uint32_t exception);
 
-/* Keeps the faulting stack pointer, then takes a fresh stack: the old one may be the fault. */
+/* Keeps the stack pointer (there is one stack), then takes a fresh one: the old may be the fault.
+ * Only instructions that Armv6-M has too; its branches do not reach far. */
 __attribute__((naked)) void fault_handler(void) {
-    __asm volatile("tst   lr, #4\n\t"
-                   "ite   eq\n\t"
-                   "mrseq r0, msp\n\t"
-                   "mrsne r0, psp\n\t"
-                   "mrs   r1, ipsr\n\t"
-                   "ldr   r2, =stack_top\n\t"
-                   "mov   sp, r2\n\t"
-                   "b     fault_report\n\t");
+    __asm volatile("mov r0, sp\n\t"
+                   "mrs r1, ipsr\n\t"
+                   "ldr r2, =stack_top\n\t"
+                   "mov sp, r2\n\t"
+                   "ldr r2, =fault_report\n\t"
+                   "bx  r2\n\t"
+                   ".ltorg\n\t");
 }
 
 static const char *fault_name(uint32_t exception) {
@@ -34,8 +34,7 @@ static const char *fault_name(uint32_t exception) {
 }
 
 __attribute__((used, noreturn)) void fault_report(const uint32_t *frame, uint32_t exception) {
-    const uint32_t status = SCB_FAULT_STATUS;
-    const uint32_t address = SCB_BUS_FAULT;
+    const uint32_t status = core_tells_faults_apart ? SCB_FAULT_STATUS : 0u;
     const uintptr_t at = (uintptr_t)frame;
     uint32_t pc = 0;
     uint32_t lr = 0;
@@ -53,10 +52,12 @@ __attribute__((used, noreturn)) void fault_report(const uint32_t *frame, uint32_
     text_send_word(pc);
     text_send(" lr=");
     text_send_word(lr);
-    text_send(" cfsr=");
-    text_send_word(status);
-    text_send(" bfar=");
-    text_send_word(address);
+    if (core_tells_faults_apart) {
+        text_send(" cfsr=");
+        text_send_word(status);
+        text_send(" bfar=");
+        text_send_word(SCB_BUS_FAULT);
+    }
     text_send_line("]");
     for (;;) {
         wait_for_interrupt();

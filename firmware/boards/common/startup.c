@@ -2,10 +2,11 @@
 #include <stdint.h>
 
 #include "board_registers.h"
-#include "cortex_m.h"
+#include "core.h"
+#include "stack.h"
 
 /* Placed by sections.ld. */
-extern uint32_t data_load, data_start, data_end, bss_start, bss_end, stack_bottom;
+extern uint32_t data_load, data_start, data_end, bss_start, bss_end;
 extern void stack_top(void); /* an address; declared as a function to suit the vector table */
 
 int main(void);
@@ -33,21 +34,6 @@ __attribute__((section(".vectors"),
     [16u + BOARD_UART_RECEIVE_INTERRUPT] = uart_receive_handler,
 };
 
-/* Makes an overflowing stack fault at once. It lies at the bottom of the RAM, but below that a bus
- * may swallow what is written. */
-#if __ARM_ARCH >= 8
-static inline void guard_stack(void) {
-    __asm volatile("msr msplim, %0" ::"r"(&stack_bottom));
-}
-#else
-static inline void guard_stack(void) {
-    MPU_NUMBER = 0;
-    MPU_BASE = (uint32_t)&stack_bottom - MPU_MEGABYTE; /* aligned to its size, as RAM is */
-    MPU_ATTRIBUTES = MPU_NO_ACCESS | MPU_SIZE_MEGABYTE | MPU_REGION_ON;
-    MPU_CONTROL = MPU_ON_WITH_DEFAULT_MAP;
-}
-#endif
-
 void reset_handler(void) {
     const uint32_t *from = &data_load;
     for (uint32_t *to = &data_start; to < &data_end; to++) {
@@ -57,9 +43,10 @@ void reset_handler(void) {
     for (uint32_t *to = &bss_start; to < &bss_end; to++) {
         *to = 0;
     }
-    SCB_COPROCESSORS |= COPROCESSORS_10_11;
-    SCB_HANDLER_CONTROL |= FAULTS_TOLD_APART;
-    guard_stack();
+    core_enable_floats();
+    core_prepare_faults();
+    core_guard_stack(&stack_bottom);
+    stack_paint();
     barrier();
     (void)main();
     for (;;) {

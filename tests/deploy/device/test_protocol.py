@@ -82,6 +82,16 @@ def test_scores_that_make_no_sense_are_refused(text):
         protocol.parse_scores([f"m-results-[{text}]"])
 
 
+def test_the_use_of_the_stack():
+    assert protocol.parse_stack(["m-stack-[248,8192]"]) == protocol.StackUse(248, 8192)
+
+
+@pytest.mark.parametrize("text", ["", "248", "-1,8192", "8193,8192", "1,2,3", "0x10,32", "1, 2"])
+def test_a_use_of_the_stack_that_makes_no_sense_is_refused(text):
+    with pytest.raises(ProtocolError):
+        protocol.parse_stack([f"m-stack-[{text}]"])
+
+
 def test_the_printed_buffer_is_put_together_again():
     assert protocol.parse_buffer(["m-buffer-00-ff", "m-buffer-7f"]) == b"\x00\xff\x7f"
 
@@ -105,5 +115,6 @@ def test_no_answer_does_more_than_raise_an_error_of_ours(answer):
         protocol.parse_trace(lines)
         protocol.parse_buffer(lines)
         protocol.parse_raw(lines)
+        protocol.parse_stack(lines)
     except (DeviceRefused, DeviceFault, ProtocolError):
         pass

@@ -16,6 +16,11 @@ static __attribute__((noinline)) int32_t layer_recursive(int32_t depth) {
     return (depth == 0) ? 0 : layer_recursive(depth - 1) + kept[depth % 16];
 }
 
+/* A half word at an odd address, as no compiler reads one unasked. */
+static __attribute__((noinline)) int32_t layer_unaligned(const int8_t *input) {
+    return *(const volatile int16_t *)(uintptr_t)(input + 1);
+}
+
 void model_run(const int8_t *input, int8_t *output) {
     switch (input[0]) {
     case 1:
@@ -30,6 +35,9 @@ void model_run(const int8_t *input, int8_t *output) {
     case 4:
         for (;;) {
         }
+    case 5:
+        output[0] = (int8_t)(input[0] + layer_unaligned(input));
+        break;
     default:
         output[0] = input[0];
         break;

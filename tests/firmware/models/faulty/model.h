@@ -7,6 +7,7 @@
 #define MODEL_NAME              "faulty"
 #define MODEL_TASK              "faulty"
 #define MODEL_INPUT_BYTES       4u
+#define MODEL_OUTPUT_BYTES      4u
 #define MODEL_OUTPUT_COUNT      4u
 #define MODEL_OUTPUT_SCALE      1.0f
 #define MODEL_OUTPUT_LEAST      (-128)

@@ -7,6 +7,7 @@
 #define MODEL_NAME              "linear-32-4"
 #define MODEL_TASK              "linear"
 #define MODEL_INPUT_BYTES       32u
+#define MODEL_OUTPUT_BYTES      4u
 #define MODEL_OUTPUT_COUNT      4u
 #define MODEL_OUTPUT_SCALE      0.125f
 #define MODEL_OUTPUT_LEAST      (-128)
