@@ -149,6 +149,20 @@ def build(run: Run, board: Board, progress: Progress) -> Firmware:
     return firmware
 
 
+def build_trace(run: Run, board: Board, progress: Progress) -> Firmware:
+    """firmware-<board>-trace.elf, which sends what every layer computes.
+
+    Raises:
+        ToolError: the compiler is not installed.
+        DoesNotFit: the board is too small, by how many bytes.
+    """
+    image = run.firmware(f"{board.name}-trace")
+    with concerning(board.name), progress.stage(run, f"trace build for {board.name}", 1) as step:
+        firmware = build_firmware(board, run.lowered, image, trace=True)
+        step("")
+    return firmware
+
+
 @dataclass(frozen=True)
 class Stage:
     """A stage and its files.

@@ -16,16 +16,20 @@ import typer
 from typer.core import TyperGroup
 
 from entrain.deploy.cli import (
+    bench,
     boards,
     build,
+    check,
     compare,
     experiment,
     export,
     flash,
     lower,
+    profile,
     quantize,
     report,
     train,
+    validate,
 )
 from entrain.deploy.cli.output import error_console, print_error
 from entrain.deploy.cli.settings import bind_environment, project_defaults
@@ -37,9 +41,13 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "quantize": quantize.quantize,
     "export": export.export,
     "lower": lower.lower,
+    "check": check.check,
     "build": build.build,
     "flash": flash.flash,
+    "validate": validate.validate,
+    "profile": profile.profile,
     "compare": compare.compare,
+    "bench": bench.bench,
     "report": report.report,
     "boards": boards.list_boards,
 }

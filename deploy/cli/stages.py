@@ -65,6 +65,18 @@ def board_named(name: str | None, option: str) -> Board:
         return find_board(name)
 
 
+def boards_named(text: str | None, option: str) -> list[Board]:
+    """The boards of a list with commas; without one, the default board.
+
+    Raises:
+        UsageError: the list is empty or names a board twice.
+        BoardError: there is none of some name.
+    """
+    if text is None:
+        return [board_named(None, option)]
+    return [board_named(name, option) for name in names(text, option)]
+
+
 def run_or_small_default(root: Path, name: str | None, out: Output) -> Run:
     """The run of that name, or the newest trained one; else the small default, and that is said.
 

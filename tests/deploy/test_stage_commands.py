@@ -116,7 +116,7 @@ def test_without_any_run_the_small_default_is_trained_first_and_said(
     assert "small default" not in again.err
 
 
-@pytest.mark.parametrize("command", ["quantize", "export", "lower", "build", "flash"])
+@pytest.mark.parametrize("command", ["quantize", "export", "lower", "check", "build", "flash"])
 def test_a_run_that_is_not_there_is_told_with_those_that_are(road, entrain_here, command):
     ended = entrain_here(command, "--run", "nope", "--runs-dir", road.runs_dir)
     assert (ended.code, ended.out) == (2, "")
@@ -124,11 +124,13 @@ def test_a_run_that_is_not_there_is_told_with_those_that_are(road, entrain_here,
     assert road.run("softmax").name in ended.err
 
 
-@pytest.mark.parametrize("command", ["build", "flash"])
+@pytest.mark.parametrize("command", ["check", "build", "flash"])
 def test_an_unknown_board_is_told_with_those_there_are(entrain_here, command):
     ended = entrain_here(command, "--board", "nope")
     assert ended.code == 2
-    assert "at: --board\n  try: boards that exist: mps2-an386" in ended.err
+    assert (
+        "at: --board\n  try: boards that exist: mps2-an385, mps2-an385-m0, mps2-an386" in ended.err
+    )
 
 
 def test_anyones_model_is_lowered_built_and_flashed(entrain_here, onnx_file):
@@ -160,14 +162,14 @@ def test_an_image_that_does_not_start_is_not_flashed(road, entrain_here, monkeyp
 def test_an_unknown_operator_is_named_with_its_node(entrain_here, onnx_file, tmp_path):
     def swap(model):
         node = next(node for node in model.graph.node if node.op_type == "ReduceMean")
-        node.op_type, node.name = "Cos", "/odd/Cos"
+        node.op_type, node.name = "Acosh", "/odd/Acosh"
         del node.attribute[:]
         del node.input[1:]
 
     changed(onnx_file, swap)
     ended = entrain_here("lower", onnx_file)
     assert (ended.code, ended.out) == (2, "")
-    assert "error: operator Cos of node /odd/Cos has no integer form here" in ended.err
+    assert "error: operator Acosh of node /odd/Acosh has no integer form here" in ended.err
     assert f"at: {onnx_file}" in ended.err
     assert "try: supported operators: " in ended.err
     assert not (tmp_path / "runs").exists()

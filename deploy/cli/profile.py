@@ -1,0 +1,86 @@
+"""``entrain profile``: where a model's instructions go."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+
+from entrain.deploy.cli.options import AsJson, BoardName, Quiet, RunName, RunsDir, Verbose
+from entrain.deploy.cli.output import Output
+from entrain.deploy.cli.progress import shown_stages
+from entrain.deploy.cli.stages import board_named, data_of, run_or_small_default
+from entrain.deploy.runs import DEFAULT_ROOT
+
+if TYPE_CHECKING:
+    from entrain.deploy.profiling import Profile
+
+
+def profile(
+    run: RunName = None,
+    board: BoardName = None,
+    runs_dir: RunsDir = DEFAULT_ROOT,
+    machine: AsJson = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Count the instructions of every layer in the emulator, beside the bound of the core."""
+    from entrain.deploy import pipeline
+    from entrain.deploy.lowering.artifact import read_lowered
+    from entrain.deploy.profiling import profile_model
+
+    out = Output(machine, quiet, verbose)
+    target = board_named(board, "--board")
+    chosen = run_or_small_default(runs_dir, run, out)
+    with shown_stages(out) as stages:
+        pipeline.complete(chosen, data_of(chosen, stages), stages)
+        firmware = pipeline.build(chosen, target, stages)
+        found = profile_model(read_lowered(chosen.lowered), firmware)
+    out.result({"run": chosen.name, "board": target.name, **_value(found)}, _table(found))
+    out.remark(
+        f"{chosen.name} on {target.name}, counted by the emulator. At best: the multiply-adds "
+        "alone, as many at once as the core can."
+    )
+
+
+def _value(found: Profile) -> dict[str, Any]:
+    return {
+        "instructions": found.total,
+        "layers": [
+            {**asdict(layer), "instructions_per_mac": layer.instructions_per_mac}
+            for layer in found.layers
+        ],
+        "overhead": found.overhead,
+        "library": found.library,
+    }
+
+
+def _table(found: Profile) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("layer", "does"):
+        table.add_column(title, no_wrap=True)
+    for title in ("MACs", "instructions", "share", "a MAC", "at best"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for layer in found.layers:
+        per_mac = layer.instructions_per_mac
+        table.add_row(
+            layer.name,
+            layer.op,
+            f"{layer.macs:,}" if layer.macs else "",
+            f"{layer.instructions:,}",
+            _share(layer.instructions, found.total),
+            "" if per_mac is None else f"{per_mac:.2f}",
+            "" if layer.bound is None else f"{layer.bound:,}",
+        )
+    for name, count in (("model_run", found.overhead), ("library functions", found.library)):
+        if count:
+            table.add_row(name, "", "", f"{count:,}", _share(count, found.total), "", "")
+    macs = sum(layer.macs for layer in found.layers)
+    whole = f"{found.total / macs:.2f}" if macs else ""
+    table.add_row("whole model", "", f"{macs:,}", f"{found.total:,}", "100.0 %", whole, "")
+    return table
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f} %"

@@ -1,0 +1,105 @@
+"""``entrain validate``: does a device compute what the reference does?"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from entrain.deploy.cli.options import AsJson, Device, Quiet, RunName, RunsDir, Verbose
+from entrain.deploy.cli.output import Output
+from entrain.deploy.cli.progress import shown_stages
+from entrain.deploy.cli.stages import board_named, data_of, run_or_small_default
+from entrain.deploy.errors import Mismatch, concerning
+from entrain.deploy.runs import DEFAULT_ROOT
+
+if TYPE_CHECKING:
+    from entrain.deploy.cli.progress import Stages
+    from entrain.deploy.device.client import Client
+    from entrain.deploy.lowering.artifact import LoweredModel
+    from entrain.deploy.runs import Run
+    from entrain.deploy.validation import Compared
+
+Layers = Annotated[
+    bool,
+    typer.Option(
+        "--layers",
+        help="Compare every layer, on a build that sends them; a real board needs such a build.",
+    ),
+]
+
+
+def validate(
+    run: RunName = None,
+    device: Device = None,
+    layers: Layers = False,
+    runs_dir: RunsDir = DEFAULT_ROOT,
+    machine: AsJson = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Hold a device to the golden integers; exit 1 where it differs, the first layer named."""
+    from entrain.deploy import pipeline, validation
+    from entrain.deploy.lowering.artifact import read_lowered
+
+    out = Output(machine, quiet, verbose)
+    chosen = run_or_small_default(runs_dir, run, out)
+    with shown_stages(out) as stages:
+        pipeline.complete(chosen, data_of(chosen, stages), stages)
+        model = read_lowered(chosen.lowered)
+        golden = validation.read_golden(chosen.lowered, model)
+        with _connected(chosen, device, stages, trace=layers) as client:
+            compare = validation.compare_layers if layers else validation.compare_outputs
+            compared = compare(client, model, golden)
+    diverging = validation.first_divergence(compared)
+    value = {
+        "run": chosen.name,
+        "inputs": len(golden[model.inputs[0].name]),
+        "first_divergence": None if diverging is None else diverging.name,
+        "layers": [asdict(each) for each in compared],
+    }
+    out.result(value, _table(compared, model))
+    if diverging is not None:
+        raise Mismatch(
+            f"{diverging.differing} of {diverging.elements} elements of {diverging.name} differ, "
+            f"by {diverging.largest} steps at most",
+            where=f"{chosen.name} on {device or 'qemu'}",
+            remedy="flash this run's firmware, then validate again; --layers names the first layer",
+        )
+
+
+def _connected(run: Run, device: str | None, stages: Stages, *, trace: bool) -> Client:
+    """The device, which runs this model; an emulator is started with a build of it."""
+    from entrain.deploy import pipeline
+    from entrain.deploy.device import connect
+    from entrain.deploy.device.address import DEFAULT_BOARD, QemuAddress, parse_address
+    from entrain.deploy.measure import check_model
+
+    address = QemuAddress(DEFAULT_BOARD) if device is None else parse_address(device)
+    if isinstance(address, QemuAddress):
+        board = board_named(address.board, "--device")
+        build = pipeline.build_trace if trace else pipeline.build
+        return connect(address, build(run, board, stages).image)
+    with concerning(str(address)), ExitStack() as failing:
+        client = failing.enter_context(connect(address))
+        check_model(client, run.name)
+        failing.pop_all()
+    return client
+
+
+def _table(compared: tuple[Compared, ...], model: LoweredModel) -> Table:
+    does = {layer.name: layer.op for layer in model.layers}
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("layer", "does"):
+        table.add_column(title, no_wrap=True)
+    for title in ("elements", "differing", "largest"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for each in compared:
+        steps = f"{each.largest} steps" if each.differing else ""
+        table.add_row(
+            each.name, does[each.name], f"{each.elements:,}", f"{each.differing:,}", steps
+        )
+    return table

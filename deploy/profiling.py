@@ -1,0 +1,107 @@
+"""Where a model's instructions go, layer by layer, beside what its core could do at best."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from entrain.deploy.boards import Board
+from entrain.deploy.build import Firmware
+from entrain.deploy.device import connect
+from entrain.deploy.device.address import QemuAddress
+from entrain.deploy.device.counting import InstructionCounts
+from entrain.deploy.lowering.artifact import LoweredModel
+from entrain.deploy.lowering.tensors import buffers, random_integers
+
+# Multiply-adds of 8-bit numbers that one instruction of the core does, by the compiler's flag.
+# Arm's reference manuals: SMLAD adds two products, VMLADAV.S8 sixteen; without either it is MLA,
+# and MUL and ADDS on the Cortex-M0.
+_MACS_AN_INSTRUCTION = {
+    "cortex-m0": 0.5,
+    "cortex-m3": 1.0,
+    "cortex-m4": 2.0,
+    "cortex-m7": 2.0,
+    "cortex-m33": 2.0,
+    "cortex-m55": 16.0,
+}
+
+
+@dataclass(frozen=True)
+class LayerProfile:
+    """A layer's cost.
+
+    Attributes:
+        name: of the layer.
+        op: what it does.
+        macs: multiply-adds.
+        instructions: counted by the emulator.
+        bound: the fewest instructions in which the core can do the multiply-adds alone: no load,
+            no loop, no requantization; None without multiply-adds.
+    """
+
+    name: str
+    op: str
+    macs: int
+    instructions: int
+    bound: int | None
+
+    @property
+    def instructions_per_mac(self) -> float | None:
+        """None without multiply-adds."""
+        return self.instructions / self.macs if self.macs else None
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A model's cost on a board.
+
+    Attributes:
+        layers: in order.
+        overhead: instructions of ``model_run`` itself.
+        library: instructions of library functions that layers call.
+        total: all of them.
+    """
+
+    layers: tuple[LayerProfile, ...]
+    overhead: int
+    library: int
+    total: int
+
+
+def profile_model(model: LoweredModel, firmware: Firmware) -> Profile:
+    """Run one inference of random integers in the emulator and attribute every instruction.
+
+    Args:
+        model: the lowered model.
+        firmware: its image for an emulated board.
+
+    Raises:
+        DeviceError: the emulator is lost.
+        ToolError: it is not installed.
+    """
+    with connect(QemuAddress(firmware.board.name), firmware.image) as client:
+        client.classify(*buffers(model.inputs, random_integers(model.inputs, 1)))
+        counts = client.counts()
+    return profile_of(model, firmware.board, counts)
+
+
+def profile_of(model: LoweredModel, board: Board, counts: InstructionCounts) -> Profile:
+    """Counts by function as a profile by layer."""
+    found = dict(counts.by_function)
+    layers = tuple(
+        LayerProfile(
+            layer.name,
+            layer.op,
+            layer.macs,
+            found.pop(layer.symbol, 0),
+            _bound(layer.macs, board),
+        )
+        for layer in model.layers
+    )
+    overhead = found.pop("model_run", 0)
+    return Profile(layers, overhead, sum(found.values()), counts.total)
+
+
+def _bound(macs: int, board: Board) -> int | None:
+    cpu = next((f.removeprefix("-mcpu=") for f in board.isa if f.startswith("-mcpu=")), "")
+    at_once = _MACS_AN_INSTRUCTION.get(cpu)
+    return None if not macs or at_once is None else round(macs / at_once)
