@@ -8,6 +8,11 @@ import pytest
 import torch
 
 from entrain.deploy.arithmetic import quantize
+from entrain.deploy.arithmetic.coupling import (
+    RectifiedCoupling,
+    SeparableCoupling,
+    TabulatedCoupling,
+)
 from entrain.deploy.export import GOLDEN_FEATURES, OPSET, write_golden_onnx
 from entrain.deploy.lowering.importer import import_onnx
 from entrain.deploy.lowering.interpreter import interpret, run_layer
@@ -135,3 +140,17 @@ def test_attention_is_one_layer_of_integers(exported, variant, title):
     assert not [
         node for layer in layers for node in layer.expression.walk() if node.dtype == "float32"
     ]
+
+
+@pytest.mark.parametrize(
+    ("variant", "coupling"),
+    [
+        *(("relu", RectifiedCoupling), ("relu squared", RectifiedCoupling)),
+        *(("softplus", TabulatedCoupling), ("separable", SeparableCoupling)),
+    ],
+)
+def test_a_coupling_is_computed_in_its_own_form(exported, variant, coupling):
+    """Of unsigned queries and keys relu and separable coupling are one function: not one cost."""
+    layers = read_network(exported(variant).onnx, "keyword").layers
+    context = next(layer for layer in layers if layer.name == "attention_context")
+    assert isinstance(context.expression.operator.coupling, coupling)
