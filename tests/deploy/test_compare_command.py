@@ -16,8 +16,6 @@ from entrain.deploy.cli.progress import Work
 from entrain.deploy.device.client import Client
 from entrain.deploy.results import read_results
 
-PATIENCE = 10**6  # turns until a signal that does not come is given up
-
 PAIRS = [
     (attention, board)
     for attention in ("softmax", "oscillator")
@@ -175,6 +173,7 @@ def test_a_missing_emulator_is_told_before_anything_is_trained(road, monkeypatch
     assert not list((tmp_path / "fresh").rglob("model.pt"))
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_keeps_what_was_measured(road, monkeypatch):
     step = Work.step
     pressed = []
@@ -192,9 +191,7 @@ def test_ctrl_c_keeps_what_was_measured(road, monkeypatch):
 
         def sample():
             on_sample()
-            for _ in range(PATIENCE if pressed else 0):
-                if is_stopped():
-                    break
+            while pressed and not is_stopped():
                 os.sched_yield()
 
         return ask(client, inputs, classes, sample, is_stopped)

@@ -68,6 +68,7 @@ def test_another_recipe_under_a_name_is_refused(entrain_here, tones):
     assert "at: runs/mine/config.toml" in ended.err
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_in_training_keeps_the_best_and_compare_goes_on(road, entrain_here, monkeypatch):
     step = Work.step
 
