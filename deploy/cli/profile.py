@@ -39,8 +39,8 @@ def profile(
         found = profile_model(read_lowered(chosen.lowered), firmware)
     out.result({"run": chosen.name, "board": target.name, **_value(found)}, _table(found))
     out.remark(
-        f"{chosen.name} on {target.name}, counted by the emulator. At best: the multiply-adds "
-        "alone, as many at once as the core can."
+        f"{chosen.name} on {target.name}, counted by the emulator. Bound: how many times more than "
+        "the multiply-adds alone would take, as many at once as the core can."
     )
 
 
@@ -58,9 +58,9 @@ def _value(found: Profile) -> dict[str, Any]:
 
 def _table(found: Profile) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("layer", "does"):
-        table.add_column(title, no_wrap=True)
-    for title in ("MACs", "instructions", "share", "a MAC", "at best"):
+    table.add_column("layer", no_wrap=True)
+    table.add_column("does")
+    for title in ("MACs", "instructions", "share", "a MAC", "bound"):
         table.add_column(title, justify="right", no_wrap=True)
     for layer in found.layers:
         per_mac = layer.instructions_per_mac
@@ -71,16 +71,16 @@ def _table(found: Profile) -> Table:
             f"{layer.instructions:,}",
             _share(layer.instructions, found.total),
             "" if per_mac is None else f"{per_mac:.2f}",
-            "" if layer.bound is None else f"{layer.bound:,}",
+            "" if layer.bound is None else f"x{layer.instructions / layer.bound:.1f}",
         )
     for name, count in (("model_run", found.overhead), ("library functions", found.library)):
         if count:
             table.add_row(name, "", "", f"{count:,}", _share(count, found.total), "", "")
     macs = sum(layer.macs for layer in found.layers)
     whole = f"{found.total / macs:.2f}" if macs else ""
-    table.add_row("whole model", "", f"{macs:,}", f"{found.total:,}", "100.0 %", whole, "")
+    table.add_row("whole model", "", f"{macs:,}", f"{found.total:,}", "100 %", whole, "")
     return table
 
 
 def _share(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.1f} %"
+    return f"{100 * part / whole:.0f} %"
