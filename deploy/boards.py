@@ -49,6 +49,12 @@ class Board(BaseModel):
     emulator: Text | None = None
     cost: CostCoefficients | None = None
 
+    @property
+    def core(self) -> str:
+        """The core as the compiler calls it, such as ``cortex-m4``; empty if no flag says it."""
+        flags = (flag.removeprefix("-mcpu=") for flag in self.isa if flag.startswith("-mcpu="))
+        return next(flags, "")
+
 
 def firmware_folder() -> Path:
     """The folder of the firmware's sources.

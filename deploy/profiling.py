@@ -102,6 +102,5 @@ def profile_of(model: LoweredModel, board: Board, counts: InstructionCounts) -> 
 
 
 def _bound(macs: int, board: Board) -> int | None:
-    cpu = next((f.removeprefix("-mcpu=") for f in board.isa if f.startswith("-mcpu=")), "")
-    at_once = _MACS_AN_INSTRUCTION.get(cpu)
+    at_once = _MACS_AN_INSTRUCTION.get(board.core)
     return None if not macs or at_once is None else round(macs / at_once)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
 from entrain.deploy.bench.variants import EXTERNALS, MAKERS, Made, renamed
 from entrain.deploy.boards import Board
 from entrain.deploy.build import Firmware, build_firmware
@@ -21,6 +19,7 @@ from entrain.deploy.lowering.graph import Array, LoweredGraph
 from entrain.deploy.lowering.interpreter import interpret
 from entrain.deploy.lowering.memory import plan_memory
 from entrain.deploy.lowering.program import Program
+from entrain.deploy.lowering.tensors import random_integers
 
 OURS = "ours"
 
@@ -101,17 +100,10 @@ def _run(
     if any(each.files for each in made):
         write_whole(lowered / "externals.c", EXTERNALS)
     write_lowered(lowered, describe(program, "bench"))
-    given = _random_input(graph)
+    given = random_integers(graph.inputs, 1)[graph.input.name][0]
     _check(graph, build_firmware(board, lowered, folder / "trace.elf", trace=True), given)
     firmware = build_firmware(board, lowered, folder / "count.elf")
     return firmware, _counts(firmware, given)
-
-
-def _random_input(graph: LoweredGraph) -> Array:
-    limits = np.iinfo(graph.input.dtype)
-    random = np.random.default_rng(0)
-    shape = graph.input.shape
-    return random.integers(limits.min, limits.max, shape, graph.input.dtype, endpoint=True)
 
 
 def _check(graph: LoweredGraph, firmware: Firmware, given: Array) -> None:

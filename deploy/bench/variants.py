@@ -148,10 +148,10 @@ def _object(function: Any, symbol: str, board: Board) -> bytes:
     from tvm.target import Target
     from tvm.tirx import transform
 
-    cpu = next(flag.removeprefix("-mcpu=") for flag in board.isa if flag.startswith("-mcpu="))
-    options: dict[str, Any] = {"kind": "llvm", "mtriple": _TRIPLES[cpu], "mcpu": cpu}
+    triple = _TRIPLES[board.core]
+    options: dict[str, Any] = {"kind": "llvm", "mtriple": triple, "mcpu": board.core}
     options["vector-width"] = 128  # TVM would assume it, with a warning
-    target = Target({**options, "mfloat-abi": "hard" if "hf" in _TRIPLES[cpu] else "soft"})
+    target = Target({**options, "mfloat-abi": "hard" if triple.endswith("hf") else "soft"})
     bare = bare_function(function, symbol, target)
     module = transform.LowerIntrin()(tvm.IRModule({symbol: bare}))
     built = tvm.get_global_func("target.build.llvm")(module, target)

@@ -9,9 +9,7 @@ TVM's C generator prints is freed of TVM's headers.
 from __future__ import annotations
 
 import re
-import struct
 from dataclasses import dataclass
-from math import isfinite, isnan
 from typing import Any
 
 import numpy as np
@@ -22,7 +20,6 @@ C_TYPES = {
     "int16": "int16_t",
     "int32": "int32_t",
     "int64": "int64_t",
-    "float32": "float",
 }
 _C_SIZES = {c_type: np.dtype(name).itemsize for name, c_type in C_TYPES.items()}
 
@@ -47,7 +44,7 @@ def function_to_c(function: Any, symbol: str) -> CFunction:
     from tvm.tirx import transform
 
     target = Target("c")
-    bare = _with_exact_reals(bare_function(function, symbol, target))
+    bare = bare_function(function, symbol, target)
     module = transform.LowerIntrin()(tvm.IRModule({symbol: bare}))
     text = tvm.get_global_func("target.build.c")(module, target).inspect_source()
     text = _tidy(text, symbol)
@@ -120,39 +117,11 @@ def _with_pointer_parameters(function: Any) -> Any:
     return bare.with_attr("calling_conv", 0)
 
 
-def _with_exact_reals(function: Any) -> Any:
-    """TVM prints ``%.6e``, which loses bits; carry them as integers until :func:`_tidy`."""
-    import tvm_ffi
-    from tvm import tirx
-
-    def exact(literal: Any) -> Any:
-        if str(literal.ty.dtype) != "float32":
-            return literal
-        (bits,) = struct.unpack("<I", struct.pack("<f", literal.value))
-        return tirx.call_pure_extern("float32", "entrain_bits", tirx.const(bits, "uint32"))
-
-    return function.with_body(tvm_ffi.structural_map(function.body, (tirx.FloatImm, exact)))
-
-
-def real_literal(x: float) -> str:
-    """A single-precision number as a C literal that means exactly it."""
-    if not isfinite(x):
-        return '__builtin_nanf("")' if isnan(x) else f"({'-' * (x < 0)}__builtin_inff())"
-    text = f"{np.float32(x):.9g}"
-    return f"{text}f" if any(c in text for c in ".e") else f"{text}.0f"
-
-
-def _literal_of_bits(match: re.Match[str]) -> str:
-    (value,) = struct.unpack("<f", struct.pack("<I", int(match.group(1))))
-    return real_literal(value)
-
-
 def _tidy(text: str, symbol: str) -> str:
     start = re.search(rf"^TVM_DLL \w+ {symbol}\((?=[^;]*\{{)", text, flags=re.M)
     if start is None:
         raise LookupError(f"TVM printed no function {symbol}")
     body = text[start.start() :].split("\nTVM_DLL", maxsplit=1)[0].strip()
-    body = re.sub(r"entrain_bits\(\(uint32_t\)(\d+)\)", _literal_of_bits, body)
     body = re.sub(r"\b([a-z]+_\d+)_ptr\b", r"\1", body)
     head, rest = body.split("{", 1)
     parameters = re.findall(r"(\w+)\* (\w+)", head)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from math import isfinite, isnan
+
+import numpy as np
 
 from entrain.deploy.arithmetic import integer_range
-from entrain.deploy.lowering.codegen import C_TYPES, real_literal
+from entrain.deploy.lowering.codegen import C_TYPES
 from entrain.deploy.lowering.functions import LayerFunction
 from entrain.deploy.lowering.graph import Layer, Value
 from entrain.deploy.lowering.memory import ALIGNMENT
@@ -50,6 +53,14 @@ def emit_model(program: Program, task: str) -> ModelSource:
             ("schedule.json", schedule_json(program.functions)),
         )
     )
+
+
+def real_literal(x: float) -> str:
+    """A single-precision number as a C literal that means exactly it."""
+    if not isfinite(x):
+        return '__builtin_nanf("")' if isnan(x) else f"({'-' * (x < 0)}__builtin_inff())"
+    text = f"{np.float32(x):.9g}"
+    return f"{text}f" if any(c in text for c in ".e") else f"{text}.0f"
 
 
 def _printable(text: str) -> str:

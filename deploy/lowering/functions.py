@@ -51,16 +51,7 @@ def layer_function(layer: Layer) -> LayerFunction:
         UnsupportedOperator: generated loops would need too large an array on the stack.
     """
     kernel = find_kernel(layer)
-    return _generated(layer) if kernel is None else _called(kernel)
-
-
-def generated_function(layer: Layer) -> LayerFunction:
-    """The layer's generated loops, whether or not a kernel computes it.
-
-    Raises:
-        UnsupportedOperator: they would need too large an array on the stack.
-    """
-    return _generated(layer)
+    return generated_function(layer) if kernel is None else _called(kernel)
 
 
 def _called(kernel: Kernel) -> LayerFunction:
@@ -86,7 +77,12 @@ def _parameter(dtype: str, name: str) -> str:
     return f"const {C_TYPES[dtype]} *restrict {name}"
 
 
-def _generated(layer: Layer) -> LayerFunction:
+def generated_function(layer: Layer) -> LayerFunction:
+    """The layer's generated loops, whether or not a kernel computes it.
+
+    Raises:
+        UnsupportedOperator: they would need too large an array on the stack.
+    """
     primitive = build_primitive(layer)
     function = function_to_c(schedule_scalar(primitive.function), layer.symbol)
     if function.stack_array_bytes > LARGEST_STACK_ARRAYS:

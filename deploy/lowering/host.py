@@ -16,10 +16,7 @@ from entrain.deploy.lowering.graph import Array
 from entrain.deploy.lowering.tensors import Given, packed, unpacked
 
 KERNELS = Path(entrain.firmware.__file__).parent / "kernels"
-FLAGS = (
-    *("-std=c11", "-O2", "-ffp-contract=off", "-fno-math-errno"),
-    *("-Wall", "-Wextra", "-Werror", "-Wconversion"),
-)
+FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-Wconversion")
 _TRACE = ctypes.CFUNCTYPE(None, ctypes.c_uint32, ctypes.c_void_p, ctypes.c_uint32)
 _TRACE_HOOK = """#include <stdint.h>
 static void (*hook)(uint32_t, const void *, uint32_t);

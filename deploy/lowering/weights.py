@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from entrain.deploy.lowering.codegen import C_TYPES, real_literal
+from entrain.deploy.lowering.codegen import C_TYPES
 from entrain.deploy.lowering.functions import LayerFunction
 from entrain.deploy.lowering.graph import Array
 
@@ -64,10 +64,7 @@ def _declaration(name: str, array: Array) -> str:
 
 def _numbers(array: Array) -> str:
     flat = array.ravel()
-    if str(array.dtype) == "float32":
-        texts = [real_literal(float(x)) for x in flat]
-    else:
-        # INT32_MIN has no literal of its own type
-        texts = [f"({int(x) + 1} - 1)" if int(x) == -(2**31) else str(int(x)) for x in flat]
+    # INT32_MIN has no literal of its own type
+    texts = [f"({int(x) + 1} - 1)" if int(x) == -(2**31) else str(int(x)) for x in flat]
     rows = [texts[i : i + NUMBERS_PER_LINE] for i in range(0, len(texts), NUMBERS_PER_LINE)]
     return "".join(f"    {', '.join(row)},\n" for row in rows)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from programs import require_emulator
 
 from entrain.deploy.runs import Run
 
@@ -21,7 +22,6 @@ WORDS = ("high", "low", "mid")
 CLIPS = {"training": 12, "validation": 4, "testing": 4}  # of each word
 MECHANISMS = ("softmax", "oscillator-separable")
 BOARDS = ("mps2-an386", "mps3-an547")
-PROGRAMS = ("cc", "cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm")
 
 
 @dataclass(frozen=True)
@@ -114,9 +114,7 @@ def walked(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Road:
     """The whole road, from clips to what two boards answered; for looking at only."""
-    missing = [program for program in PROGRAMS if shutil.which(program) is None]
-    if missing:
-        pytest.skip(f"not installed: {', '.join(missing)}")
+    require_emulator("cc")
     runs_dir = tmp_path_factory.mktemp("road") / "runs"
     nothing = Ended(0, "", "")
     compared = Road(tones, runs_dir, nothing).compare("first")

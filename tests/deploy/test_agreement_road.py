@@ -7,6 +7,7 @@ import shutil
 
 import numpy as np
 import pytest
+from programs import require_emulator
 
 from entrain.deploy.device import connect
 from entrain.deploy.device.address import QemuAddress
@@ -18,7 +19,6 @@ from entrain.models.data.agreement import VOCABULARY, generate_agreement
 
 BOARDS = "mps2-an386,mps3-an547"
 COUNTS = {"train": 200, "val": 40, "test": 60}
-PROGRAMS = ("cc", "cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm")
 
 
 @pytest.fixture(scope="module")
@@ -41,9 +41,7 @@ def sentences(tmp_path_factory):
 @pytest.fixture(scope="module")
 def compared(sentences, own_cache, tmp_path_factory, run_entrain):  # noqa: ARG001 - for its effect
     """A comparison of two mechanisms on two emulated boards; for looking at only."""
-    missing = [program for program in PROGRAMS if shutil.which(program) is None]
-    if missing:
-        pytest.skip(f"not installed: {', '.join(missing)}")
+    require_emulator("cc")
     runs_dir = tmp_path_factory.mktemp("agreement") / "runs"
     ended = run_entrain(
         *("compare", "agreement", "--data-dir", sentences, "--runs-dir", runs_dir),

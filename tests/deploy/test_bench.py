@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from programs import require_emulator
 
 from entrain.deploy.bench import runner, shapes
 from entrain.deploy.bench.cases import CASES
@@ -14,7 +14,6 @@ from entrain.deploy.bench.ds_cnn import ds_cnn_model
 from entrain.deploy.bench.published import cmsis_nn
 from entrain.deploy.bench.variants import MAKERS
 from entrain.deploy.boards import find_board
-from entrain.deploy.build import PROGRAMS
 from entrain.deploy.errors import Mismatch
 from entrain.deploy.lowering.operators.convolution import Convolution
 
@@ -28,9 +27,7 @@ GOALS = {
 
 @pytest.fixture(scope="module", autouse=True)
 def _programs():
-    missing = [name for name in [*PROGRAMS, "qemu-system-arm"] if shutil.which(name) is None]
-    if missing:
-        pytest.skip(f"not installed: {', '.join(missing)}")
+    require_emulator()
 
 
 def small_convolution():

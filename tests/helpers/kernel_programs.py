@@ -24,7 +24,7 @@ from entrain.deploy.lowering.schedule_files import schedule_header
 from entrain.deploy.lowering.tensors import packed
 
 SANITIZED = (
-    *("-std=c11", "-O0", "-g", "-ffp-contract=off", "-fno-math-errno"),
+    *("-std=c11", "-O0", "-g"),
     *("-Wall", "-Wextra", "-Werror", "-Wconversion"),
     *("-fsanitize=address,undefined", "-fno-sanitize-recover"),
 )

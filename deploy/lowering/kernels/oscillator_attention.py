@@ -13,7 +13,7 @@ from entrain.deploy.arithmetic import (
 )
 from entrain.deploy.lowering.graph import Array, Layer
 from entrain.deploy.lowering.kernels.contract import Kernel
-from entrain.deploy.lowering.kernels.rows import call, result, rounded_up, rows
+from entrain.deploy.lowering.kernels.rows import call, quotient_fields, rounded_up, shared_fields
 from entrain.deploy.lowering.operators.oscillator_attention import OscillatorAttention
 
 MVE_QUERIES = 4
@@ -26,8 +26,6 @@ def match_oscillator_attention(layer: Layer) -> Kernel | None:
         return None
     constants = [node.operator.reference() for node in layer.expression.operands[3:]]
     anchors, bias, *table = constants
-    heads, queries, d_head = operator.query.shape
-    keys, d_value = operator.value.shape[1:]
     d_osc = anchors.shape[2]
     arrays = [("anchors", laid_out(anchors)), ("bias", _even(bias.astype(np.int32)))]
     if isinstance(operator.read_out, FactorisedReadOut):
@@ -35,16 +33,8 @@ def match_oscillator_attention(layer: Layer) -> Kernel | None:
         arrays.append(("anchor_sums", _even(sums)))
     arrays += [("table", entries) for entries in table]
     fields = {
-        "heads": str(heads),
-        "queries": str(queries),
-        "keys": str(keys),
-        "d_head": str(d_head),
-        "d_value": str(d_value),
+        **shared_fields(operator),
         "d_osc": str(d_osc),
-        "query": rows(operator.query),
-        "key": rows(operator.key),
-        "value": rows(operator.value),
-        "result": result(operator.strides, operator.zero_point, operator.dtype),
         **{name: name for name, _ in arrays},
         "shared": "true" if anchors.shape[0] == 1 else "false",
         **_coupling(operator.coupling),
@@ -104,9 +94,7 @@ def _read_out(read_out: FactorisedReadOut | PlainReadOut) -> dict[str, str]:
     quotient = read_out.quotient
     fields = {
         "least": str(quotient.least),
-        "quotient": str(quotient.multiplier),
-        "drop": str(quotient.drop),
-        "shift": str(quotient.shift),
+        **quotient_fields(quotient),
     }
     if isinstance(read_out, PlainReadOut):
         return {

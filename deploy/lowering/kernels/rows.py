@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from entrain.deploy.lowering.operators.heads import Strides
+from entrain.deploy.arithmetic import Quotient
+from entrain.deploy.lowering.operators.heads import AttentionOperator
 from entrain.deploy.lowering.views import View
 
 
@@ -13,10 +14,37 @@ def rows(view: View) -> str:
     return f"{{{first}, {head}, {token}, {view.zero_point}, {_is_unsigned(view.value.dtype)}}}"
 
 
-def result(strides: Strides, zero_point: int, dtype: str) -> str:
+def result(operator: AttentionOperator) -> str:
     """A ``struct entrain_result``."""
-    head, token, _ = strides
-    return f"{{(int8_t *)output, {head}, {token}, {zero_point}, {_is_unsigned(dtype)}}}"
+    head, token, _ = operator.strides
+    is_unsigned = _is_unsigned(operator.dtype)
+    return f"{{(int8_t *)output, {head}, {token}, {operator.zero_point}, {is_unsigned}}}"
+
+
+def shared_fields(operator: AttentionOperator) -> dict[str, str]:
+    """What the structure of every attention holds: extents, and where everything lies."""
+    heads, queries, d_head = operator.query.shape
+    _, keys, d_value = operator.value.shape
+    return {
+        "heads": str(heads),
+        "queries": str(queries),
+        "keys": str(keys),
+        "d_head": str(d_head),
+        "d_value": str(d_value),
+        "query": rows(operator.query),
+        "key": rows(operator.key),
+        "value": rows(operator.value),
+        "result": result(operator),
+    }
+
+
+def quotient_fields(quotient: Quotient) -> dict[str, str]:
+    """What it takes to divide by the sum of the weights."""
+    return {
+        "quotient": str(quotient.multiplier),
+        "drop": str(quotient.drop),
+        "shift": str(quotient.shift),
+    }
 
 
 def call(function: str, fields: dict[str, str]) -> str:

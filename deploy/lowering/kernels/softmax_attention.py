@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from entrain.deploy.lowering.graph import Layer
 from entrain.deploy.lowering.kernels.contract import Kernel
-from entrain.deploy.lowering.kernels.rows import call, result, rounded_up, rows
+from entrain.deploy.lowering.kernels.rows import call, quotient_fields, rounded_up, shared_fields
 from entrain.deploy.lowering.operators.softmax_attention import SoftmaxAttention
 
 MVE_ROWS = 3
@@ -15,26 +15,13 @@ def match_softmax_attention(layer: Layer) -> Kernel | None:
     operator = layer.expression.operator
     if not isinstance(operator, SoftmaxAttention):
         return None
-    heads, queries, d_head = operator.query.shape
-    _, keys, d_value = operator.value.shape
     table = layer.expression.operands[-1].operator.reference()
-    quotient = operator.quotient
     fields = {
-        "heads": str(heads),
-        "queries": str(queries),
-        "keys": str(keys),
-        "d_head": str(d_head),
-        "d_value": str(d_value),
-        "query": rows(operator.query),
-        "key": rows(operator.key),
-        "value": rows(operator.value),
-        "result": result(operator.strides, operator.zero_point, operator.dtype),
+        **shared_fields(operator),
         "table": "table",
         "entries": str(table.size),
         "multiplier": str(operator.multiplier),
-        "quotient": str(quotient.multiplier),
-        "drop": str(quotient.drop),
-        "shift": str(quotient.shift),
+        **quotient_fields(operator.quotient),
     }
     return Kernel(
         layer,

@@ -2,17 +2,62 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from entrain.deploy.arithmetic import integer_range
 from entrain.deploy.errors import UnsupportedOperator
-from entrain.deploy.lowering.graph import Array, Node, Shape, Value
+from entrain.deploy.lowering.graph import Array, Interval, Node, Shape, Value
 from entrain.deploy.lowering.operators.leaves import load
 from entrain.deploy.lowering.views import View
 
 Strides = tuple[int, int, int]  # of head, token and channel
 Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class AttentionOperator:
+    """What every attention as one operator has; it is only ever emitted as a kernel.
+
+    Attributes:
+        query: [heads, queries, d_head].
+        key: [heads, keys, d_head].
+        value: [heads, keys, d_value].
+        shape: of the result.
+        dtype: of the result.
+        strides: of head, token and channel in the result.
+        zero_point: of the result, which is clipped to its type.
+    """
+
+    query: View
+    key: View
+    value: View
+    shape: Shape
+    dtype: str
+    strides: Strides
+    zero_point: int
+
+    def result(self, *_operands: Node) -> tuple[Shape, str]:
+        """As the value that it writes."""
+        return self.shape, self.dtype
+
+    def interval(self, *_operands: Node) -> Interval:
+        """The type's range."""
+        return integer_range(self.dtype)
+
+    def written(self, context: Integers) -> Array:
+        """The value that holds contexts [heads, queries, d_value], in steps from its zero."""
+        clipped = np.clip(context + self.zero_point, *integer_range(self.dtype))
+        return arranged(clipped, self.strides, self.shape, self.dtype)
+
+    @property
+    def compute(self) -> Callable[..., Any]:
+        """There is no TensorIR of it."""
+        raise LookupError(f"{type(self).__name__} is only emitted as a kernel")
 
 
 def elements(view: View, stored: Array) -> Array:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +16,11 @@ from entrain.deploy.arithmetic import (
     linear_average,
 )
 from entrain.deploy.errors import UnsupportedOperator
-from entrain.deploy.lowering.graph import Array, Interval, Node, Shape, Value
+from entrain.deploy.lowering.graph import Array, Node, Value
 from entrain.deploy.lowering.operators import apply, constant
 from entrain.deploy.lowering.operators.heads import (
+    AttentionOperator,
     Strides,
-    arranged,
     check_heads,
     elements,
     integers,
@@ -38,41 +37,19 @@ FEATURES: dict[str, Callable[[Reals, float], Reals]] = {
 
 
 @dataclass(frozen=True)
-class LinearAttention:
+class LinearAttention(AttentionOperator):
     """``y_i = sum_j (f(q_i).f(k_j)) v_j / sum_j f(q_i).f(k_j)``.
 
     Operands: the values that query, key and value show, and the tables of the features of queries
-    and of keys, by byte without its sign. It is only ever emitted as a kernel.
+    and of keys, by byte without its sign.
 
     Attributes:
-        query: [heads, queries, d_head].
-        key: [heads, keys, d_head].
-        value: [heads, keys, d_value].
         value_bits: see ``arithmetic.linear_average``.
         quotient: of the sums of values and of weights.
-        shape: of the result.
-        dtype: of the result.
-        strides: of head, token and channel in the result.
-        zero_point: of the result, which is clipped to its type.
     """
 
-    query: View
-    key: View
-    value: View
     value_bits: int
     quotient: Quotient
-    shape: Shape
-    dtype: str
-    strides: Strides
-    zero_point: int
-
-    def result(self, *_operands: Node) -> tuple[Shape, str]:
-        """As the value that it writes."""
-        return self.shape, self.dtype
-
-    def interval(self, *_operands: Node) -> Interval:
-        """The type's range."""
-        return integer_range(self.dtype)
 
     def macs(self, *_operands: Node) -> int:
         """Multiply-adds of the sums over keys, and of what queries read of them."""
@@ -87,14 +64,7 @@ class LinearAttention:
         queries = query_table[elements(self.query, query).view(np.uint8)]
         keys = key_table[elements(self.key, key).view(np.uint8)]
         average = LinearAverage(self.value_bits, self.quotient).average
-        context = average(queries, keys, integers(self.value, value)) + self.zero_point
-        clipped = np.clip(context, *integer_range(self.dtype))
-        return arranged(clipped, self.strides, self.shape, self.dtype)
-
-    @property
-    def compute(self) -> Callable[..., Any]:
-        """There is no TensorIR of it."""
-        raise LookupError("linear attention is only emitted as a kernel")
+        return self.written(average(queries, keys, integers(self.value, value)))
 
 
 def linear_attention(
@@ -140,12 +110,12 @@ def linear_attention(
         query,
         key,
         value,
-        average.value_bits,
-        average.quotient,
         output.shape,
         output.dtype,
         output_strides,
         output.zero_point,
+        average.value_bits,
+        average.quotient,
     )
     return apply(operator, *loads(query, key, value), *map(constant, tables))
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -18,19 +16,18 @@ from entrain.deploy.arithmetic import (
     factorised_read_out,
     field_strength,
     field_sum,
-    integer_range,
     plain_read_out,
     rounding_shift,
     settle,
 )
 from entrain.deploy.arithmetic.settling import LARGEST_COMPONENTS
 from entrain.deploy.errors import UnsupportedOperator
-from entrain.deploy.lowering.graph import Array, Interval, Node, Shape, Value
+from entrain.deploy.lowering.graph import Array, Node, Value
 from entrain.deploy.lowering.operators import apply, constant
 from entrain.deploy.lowering.operators.coupling import Function, integer_coupling
 from entrain.deploy.lowering.operators.heads import (
+    AttentionOperator,
     Strides,
-    arranged,
     check_heads,
     integers,
     loads,
@@ -42,48 +39,22 @@ LONGEST_ANCHOR = 1.05  # rounding to 8 bits lengthens a unit vector by 3 % at mo
 
 
 @dataclass(frozen=True)
-class OscillatorAttention:
+class OscillatorAttention(AttentionOperator):
     """``y_i = sum_j a_ij v_j``, a_ij ~ (1 + z_i.r_j)^p, z_i = h_i / |h_i|, h_i = sum_j w_ij r_j.
 
     Operands: the values that query, key and value show; the anchors, int8 codes
     [heads or 1, keys, d_osc]; the constant part of the fields, int32 [heads or 1, d_osc]; and,
-    with a tabulated coupling, its table, int16. It is only ever emitted as a kernel.
+    with a tabulated coupling, its table, int16.
 
     Attributes:
-        query: [heads, queries, d_head].
-        key: [heads, keys, d_head].
-        value: [heads, keys, d_value].
         coupling: how w comes from queries and keys.
         total: how fields come from sums of w r.
         read_out: factorised for p = 1, plain for any other p.
-        shape: of the result.
-        dtype: of the result.
-        strides: of head, token and channel in the result.
-        zero_point: of the result.
-        low: smallest integer of the result.
-        high: largest integer of the result.
     """
 
-    query: View
-    key: View
-    value: View
     coupling: RectifiedCoupling | TabulatedCoupling | SeparableCoupling
     total: FieldSum
     read_out: FactorisedReadOut | PlainReadOut
-    shape: Shape
-    dtype: str
-    strides: Strides
-    zero_point: int
-    low: int
-    high: int
-
-    def result(self, *_operands: Node) -> tuple[Shape, str]:
-        """As the value that it writes."""
-        return self.shape, self.dtype
-
-    def interval(self, *_operands: Node) -> Interval:
-        """What the result is clipped to."""
-        return self.low, self.high
 
     def macs(self, *operands: Node) -> int:
         """Multiply-adds of fields and read-outs, as they are computed."""
@@ -106,9 +77,7 @@ class OscillatorAttention:
         """Fields, settled states, read-outs, each head by itself."""
         states = settle(self.fields(query, key, anchors, bias, *table))
         v = integers(self.value, value)
-        context = self.read_out.mean(states, anchors, v) + self.zero_point
-        clipped = np.clip(context, self.low, self.high)
-        return arranged(clipped, self.strides, self.shape, self.dtype)
+        return self.written(self.read_out.mean(states, anchors, v))
 
     def fields(self, query: Array, key: Array, anchors: Array, bias: Array, *table: Array) -> Array:
         """The fields h [heads, queries, d_osc], int32."""
@@ -140,11 +109,6 @@ class OscillatorAttention:
         else:
             steps = int(np.abs(anchors.astype(np.int64)).sum(axis=1).max())
         return (steps << self.total.lift) // 2 + 1 if steps else 0
-
-    @property
-    def compute(self) -> Callable[..., Any]:
-        """There is no TensorIR of it."""
-        raise LookupError("oscillator attention is only emitted as a kernel")
 
 
 def oscillator_attention(
@@ -216,14 +180,13 @@ def oscillator_attention(
         query,
         key,
         value,
-        found.coupling,
-        total,
-        read_out,
         output.shape,
         output.dtype,
         output_strides,
         output.zero_point,
-        *integer_range(output.dtype),
+        found.coupling,
+        total,
+        read_out,
     )
     constants = [anchors.astype(np.int8), (total.epsilon * sums).astype(np.int32), *found.table]
     return apply(operator, *loads(query, key, value), *map(constant, constants))

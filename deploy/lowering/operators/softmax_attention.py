@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import e, log
-from typing import Any
 
-import numpy as np
-
-from entrain.deploy.arithmetic import Exponential, Quotient, Softmax, integer_range, softmax
+from entrain.deploy.arithmetic import Exponential, Quotient, Softmax, softmax
 from entrain.deploy.errors import UnsupportedOperator
-from entrain.deploy.lowering.graph import Array, Interval, Node, Shape, Value
+from entrain.deploy.lowering.graph import Array, Node, Value
 from entrain.deploy.lowering.operators import apply, constant
 from entrain.deploy.lowering.operators.heads import (
+    AttentionOperator,
     Strides,
-    arranged,
     check_heads,
     integers,
     loads,
@@ -25,43 +21,20 @@ from entrain.deploy.lowering.views import View
 
 
 @dataclass(frozen=True)
-class SoftmaxAttention:
+class SoftmaxAttention(AttentionOperator):
     """``y_i = sum_j e_ij v_j / sum_j e_ij``, e_ij = base**(score_scale * q_i.k_j).
 
-    Operands: the values that query, key and value show, and the table of exponentials. It is
-    only ever emitted as a kernel.
+    Operands: the values that query, key and value show, and the table of exponentials.
 
     Attributes:
-        query: [heads, queries, d_head].
-        key: [heads, keys, d_head].
-        value: [heads, keys, d_value].
         multiplier: of the scores; see ``arithmetic.exponential``.
         reach: largest magnitude of a score.
         quotient: of the sums of values and of weights.
-        shape: of the result.
-        dtype: of the result.
-        strides: of head, token and channel in the result.
-        zero_point: of the result, which is clipped to its type.
     """
 
-    query: View
-    key: View
-    value: View
     multiplier: int
     reach: int
     quotient: Quotient
-    shape: Shape
-    dtype: str
-    strides: Strides
-    zero_point: int
-
-    def result(self, *_operands: Node) -> tuple[Shape, str]:
-        """As the value that it writes."""
-        return self.shape, self.dtype
-
-    def interval(self, *_operands: Node) -> Interval:
-        """The type's range."""
-        return integer_range(self.dtype)
 
     def macs(self, *_operands: Node) -> int:
         """Multiply-adds of scores and averages."""
@@ -72,14 +45,7 @@ class SoftmaxAttention:
         """Scores, exponentials, averages, each head by itself."""
         q, k, v = integers(self.query, query), integers(self.key, key), integers(self.value, value)
         average = Softmax(Exponential(self.multiplier, self.reach, table), self.quotient).average
-        context = average(q @ k.transpose(0, 2, 1), v) + self.zero_point
-        clipped = np.clip(context, *integer_range(self.dtype))
-        return arranged(clipped, self.strides, self.shape, self.dtype)
-
-    @property
-    def compute(self) -> Callable[..., Any]:
-        """There is no TensorIR of it."""
-        raise LookupError("softmax attention is only emitted as a kernel")
+        return self.written(average(q @ k.transpose(0, 2, 1), v))
 
 
 def softmax_attention(
@@ -122,12 +88,12 @@ def softmax_attention(
         query,
         key,
         value,
-        found.exponential.multiplier,
-        found.exponential.reach,
-        found.quotient,
         output.shape,
         output.dtype,
         output_strides,
         output.zero_point,
+        found.exponential.multiplier,
+        found.exponential.reach,
+        found.quotient,
     )
     return apply(operator, *loads(query, key, value), constant(found.exponential.table))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
+from programs import require_emulator
 
 from entrain.deploy.boards import find_board
-from entrain.deploy.build import PROGRAMS, build_firmware
+from entrain.deploy.build import build_firmware
 
 MODELS = Path(__file__).parents[2] / "firmware" / "models"
 
@@ -16,9 +16,7 @@ MODELS = Path(__file__).parents[2] / "firmware" / "models"
 @pytest.fixture(scope="session")
 def images(tmp_path_factory):
     """A function: board's name, model's name, trace -> the image."""
-    missing = [name for name in [*PROGRAMS, "qemu-system-arm"] if shutil.which(name) is None]
-    if missing:
-        pytest.skip(f"not installed: {', '.join(missing)}")
+    require_emulator()
     folder = tmp_path_factory.mktemp("images")
     built: dict[tuple[str, str, bool], Path] = {}
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
-
 import numpy as np
 import pytest
 from attention_cases import Numbers, Size, layer_of, linear_of, make_case, random_case, softmax_of
 from kernel_programs import expected, on_board, sanitized
+from programs import require_emulator
 
 from entrain.deploy.boards import boards
-from entrain.deploy.build import PROGRAMS
 
 BOARDS = [board.name for board in boards().values() if board.emulator]
 # one core for each instruction set; the others run the same instructions
@@ -54,9 +52,7 @@ def test_the_c_equals_numpy_under_sanitizers(tmp_path, options):
 
 @pytest.mark.parametrize("board", SETS)
 def test_every_instruction_set_equals_numpy(tmp_path, board):
-    missing = [name for name in [*PROGRAMS, "qemu-system-arm"] if shutil.which(name) is None]
-    if missing:
-        pytest.skip(f"not installed: {', '.join(missing)}")
+    require_emulator()
     layers, stored = chosen(4, 2)
     check(layers, stored, on_board(tmp_path, board, layers, stored))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -13,9 +12,10 @@ import window_layers
 from c_library import KERNELS
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from programs import require_emulator
 
 from entrain.deploy.boards import find_board
-from entrain.deploy.build import PROGRAMS, build_firmware
+from entrain.deploy.build import build_firmware
 from entrain.deploy.device import connect
 from entrain.deploy.device.address import QemuAddress
 from entrain.deploy.lowering.codegen import C_TYPES
@@ -166,9 +166,7 @@ def lowered_shapes(shapes, tmp_path_factory) -> Path:
 
 @pytest.mark.parametrize("board", BOARDS)
 def test_the_boards_compute_the_same(shapes, lowered_shapes, tmp_path, board):
-    missing = [name for name in [*PROGRAMS, "qemu-system-arm"] if shutil.which(name) is None]
-    if missing:
-        pytest.skip(f"not installed: {', '.join(missing)}")
+    require_emulator()
     image = tmp_path / "firmware.elf"
     build_firmware(find_board(board), lowered_shapes, image, trace=True)
     given_bytes = random_bytes(1)

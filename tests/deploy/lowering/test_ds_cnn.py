@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from programs import require_emulator
 
 from entrain.deploy.boards import find_board
-from entrain.deploy.build import PROGRAMS, build_firmware
+from entrain.deploy.build import build_firmware
 from entrain.deploy.device import connect
 from entrain.deploy.device.address import QemuAddress
 from entrain.deploy.lowering.kernels import find_kernel
@@ -83,9 +83,7 @@ def test_every_convolution_and_the_pool_are_kernels(lowered):
 
 @pytest.mark.parametrize("board", GOALS)
 def test_instructions_and_memory_on_a_board(lowered, board):
-    missing = [name for name in [*PROGRAMS, "qemu-system-arm"] if shutil.which(name) is None]
-    if missing:
-        pytest.skip(f"not installed: {', '.join(missing)}")
+    require_emulator()
     network, folder = lowered
     image = folder / f"firmware-{board}.elf"
     firmware = build_firmware(find_board(board), folder / "lowered", image)

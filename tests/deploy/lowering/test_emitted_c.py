@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from entrain.deploy.errors import ToolError
-from entrain.deploy.lowering.codegen import real_literal
+from entrain.deploy.lowering.emit import real_literal
 from entrain.deploy.lowering.host import FLAGS, KERNELS, compiled
 
 CORTEX = {

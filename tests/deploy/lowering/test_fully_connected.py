@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kernel_programs import counted_on_board, expected, sanitized
+from programs import require_emulator
 
 from entrain.deploy.arithmetic import fixed_point, integer_range
-from entrain.deploy.build import PROGRAMS
 from entrain.deploy.lowering.graph import Layer, Value
 from entrain.deploy.lowering.kernels.fully_connected import match_fully_connected
 from entrain.deploy.lowering.operators import apply, constant
@@ -190,20 +188,13 @@ def dense(name, rows, depth, columns):
     return layer(apply(MatMul(), x, weights_of(columns, depth)), name=name, bias=bias)
 
 
-def skip_without_emulator():
-    programs = [*PROGRAMS, "qemu-system-arm"]
-    missing = [program for program in programs if shutil.which(program) is None]
-    if missing:
-        pytest.skip(f"not installed: {', '.join(missing)}")
-
-
 # instructions a multiply-add at most, on a Cortex-M4F and a Cortex-M55
 GOALS = {(49, 32, 128): (1.0, 0.21), (49, 64, 64): (0.95, 0.2), (31, 128, 32): (0.95, 0.17)}
 
 
 @pytest.mark.parametrize("board", BOARDS)
 def test_boards_compute_the_same_in_about_as_many_instructions_as_predicted(tmp_path, board):
-    skip_without_emulator()
+    require_emulator()
     counted = {dense(f"dense_{number}", *shape): shape for number, shape in enumerate(GOALS)}
     layers, stored = [*fixed_layers(), *counted], stored_bytes(1)
     assert len(layers) > 70
@@ -221,7 +212,7 @@ def test_boards_compute_the_same_in_about_as_many_instructions_as_predicted(tmp_
 @pytest.mark.long
 @pytest.mark.parametrize("board", ["mps2-an385", "mps2-an385-m0"])
 def test_small_cores_compute_the_same(tmp_path, board):
-    skip_without_emulator()
+    require_emulator()
     layers, stored = fixed_layers(), stored_bytes(2)
     found, _ = counted_on_board(tmp_path, board, layers, stored)
     for one, ours, right in zip(layers, found, expected(layers, stored), strict=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 
 import numpy as np
@@ -11,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_programs import expected, on_board, sanitized
 from oscillator_cases import SCALE, Case
+from programs import require_emulator
 
 from entrain.deploy.boards import find_board
 from entrain.deploy.build import build_firmware
@@ -105,8 +105,7 @@ def once_more(folder, layers, stored):
 
 @pytest.mark.parametrize("board", ["mps2-an386", "mps3-an547"])
 def test_boards_are_numpy_to_the_bit(tmp_path, board):
-    if shutil.which("qemu-system-arm") is None or shutil.which("arm-none-eabi-gcc") is None:
-        pytest.skip("qemu-system-arm or arm-none-eabi-gcc is not installed")
+    require_emulator()
     layers, stored = layers_of(CASES), stored_for(CASES, "random")
     check(on_board(tmp_path, board, layers, stored), layers, stored)
 
@@ -122,8 +121,7 @@ PROMISED = {
 
 @pytest.mark.parametrize("board", ["mps2-an386", "mps3-an547"])
 def test_the_core_takes_no_more_instructions_than_promised(tmp_path, board):
-    if shutil.which("qemu-system-arm") is None or shutil.which("arm-none-eabi-gcc") is None:
-        pytest.skip("qemu-system-arm or arm-none-eabi-gcc is not installed")
+    require_emulator()
     cases = [(Case(coupling, **KEYWORD), "int8") for coupling in ("relu", "separable")]
     layers, stored = layers_of(cases), stored_for(cases, "random")
     sources = tuple(layer.inputs[0] for layer in layers)
