@@ -11,6 +11,8 @@ from entrain.deploy.device.address import QemuAddress
 from entrain.deploy.device.counting import InstructionCounts
 from entrain.deploy.lowering.artifact import LoweredModel
 from entrain.deploy.lowering.tensors import buffers, random_integers
+from entrain.deploy.meters.modelled import CostModel
+from entrain.deploy.results import Figure, amdahl_bound
 
 # Multiply-adds of 8-bit numbers that one instruction of the core does, by the compiler's flag.
 # Arm's reference manuals: SMLAD adds two products, VMLADAV.S8 sixteen; without either it is MLA,
@@ -33,7 +35,9 @@ class LayerProfile:
         name: of the layer.
         op: what it does.
         macs: multiply-adds.
+        attention: whether it is the core of an attention.
         instructions: counted by the emulator.
+        cycles: modelled from them, with bounds; None for a board without a cost model.
         bound: the fewest instructions in which the core can do the multiply-adds alone: no load,
             no loop, no requantization; None without multiply-adds.
     """
@@ -41,7 +45,9 @@ class LayerProfile:
     name: str
     op: str
     macs: int
+    attention: bool
     instructions: int
+    cycles: Figure | None
     bound: int | None
 
     @property
@@ -56,15 +62,27 @@ class Profile:
 
     Attributes:
         layers: in order.
+        cycles: modelled, of all of them; None for a board without a cost model.
         overhead: instructions of ``model_run`` itself.
         library: instructions of library functions that layers call.
         total: all of them.
     """
 
     layers: tuple[LayerProfile, ...]
+    cycles: Figure | None
     overhead: int
     library: int
     total: int
+
+    @property
+    def core(self) -> int:
+        """Instructions of the attention cores."""
+        return sum(layer.instructions for layer in self.layers if layer.attention)
+
+    @property
+    def amdahl_bound(self) -> float | None:
+        """How many times fewer instructions if the attention cores took none; None without one."""
+        return amdahl_bound(self.core, self.total)
 
 
 def profile_model(model: LoweredModel, firmware: Firmware) -> Profile:
@@ -92,13 +110,20 @@ def profile_of(model: LoweredModel, board: Board, counts: InstructionCounts) -> 
             layer.name,
             layer.op,
             layer.macs,
-            found.pop(layer.symbol, 0),
+            layer.attention,
+            (instructions := found.pop(layer.symbol, 0)),
+            _cycles(instructions, board),
             _bound(layer.macs, board),
         )
         for layer in model.layers
     )
     overhead = found.pop("model_run", 0)
-    return Profile(layers, overhead, sum(found.values()), counts.total)
+    cycles = _cycles(counts.total, board)
+    return Profile(layers, cycles, overhead, sum(found.values()), counts.total)
+
+
+def _cycles(instructions: int, board: Board) -> Figure | None:
+    return CostModel(board.cost, board.mhz).cycles(instructions) if board.cost else None
 
 
 def _bound(macs: int, board: Board) -> int | None:

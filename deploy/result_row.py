@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from entrain.deploy.boards import Board
 from entrain.deploy.build import Firmware
 from entrain.deploy.device.counting import InstructionCounts
-from entrain.deploy.lowering.artifact import LoweredModel
+from entrain.deploy.lowering.artifact import LayerRecord, LoweredModel
 from entrain.deploy.measure import Answers, Classes, Reference, Samples, classes_of
 from entrain.deploy.meters.modelled import CostModel
 from entrain.deploy.results import Accuracy, Layer, Result, Subset
@@ -109,21 +109,29 @@ def _layers(
     model: LoweredModel, board: Board, counts: InstructionCounts | None
 ) -> tuple[Layer, ...]:
     cost = CostModel(board.cost, board.mhz) if board.cost else None
-    layers = []
-    for record in model.layers:
-        instructions = counts.by_function.get(record.symbol) if counts else None
-        energy = cost.energy_uj(instructions) if cost and instructions is not None else None
-        layers.append(
-            Layer(
-                id=record.id,
-                name=record.name,
-                op=record.op,
-                macs=record.macs,
-                instructions=instructions,
-                energy_uj=energy.value if energy else None,
-            )
-        )
-    return tuple(layers)
+    counted = counts.by_function if counts else {}
+    return tuple(_layer(record, counted.get(record.symbol), cost) for record in model.layers)
+
+
+def _layer(record: LayerRecord, instructions: int | None, cost: CostModel | None) -> Layer:
+    layer = Layer(
+        id=record.id,
+        name=record.name,
+        op=record.op,
+        attention=record.attention,
+        macs=record.macs,
+        instructions=instructions,
+    )
+    if cost is None or instructions is None:
+        return layer
+    cycles, energy = cost.cycles(instructions), cost.energy_uj(instructions)
+    return layer.model_copy(
+        update={
+            "cycles": cycles.value,
+            "cycles_bounds": cycles.bounds,
+            "energy_uj": energy.value if energy else None,
+        }
+    )
 
 
 def _share(right: NDArray[np.bool_]) -> float:

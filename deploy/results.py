@@ -50,6 +50,11 @@ class Figure(_Record):
     mhz: float | None = None
     source: str | None = None
 
+    @property
+    def bounds(self) -> Interval | None:
+        """Both bounds, or None."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
     @model_validator(mode="after")
     def _is_honest(self) -> Self:
         if self.kind == "modelled" and (self.low is None or self.high is None or not self.source):
@@ -87,13 +92,21 @@ class Subset(_Record):
 
 
 class Layer(_Record):
-    """One lowered layer. ``energy_uj`` is of the kind of its row's ``energy_uj``."""
+    """One lowered layer.
+
+    ``cycles`` and their bounds, and ``energy_uj``, are of the kind of those of its row.
+    ``attention`` says whether it is the core of an attention: all between the projections and the
+    context.
+    """
 
     id: int
     name: str
     op: str
+    attention: bool = False
     macs: Count | None = None
     instructions: Count | None = None
+    cycles: float | None = None
+    cycles_bounds: Interval | None = None
     energy_uj: float | None = None
 
 
@@ -159,6 +172,28 @@ class Result(_Record):
         words.append(f"eps={self.epsilon:g}" if self.epsilon not in (None, USUAL_EPSILON) else None)
         words.append(self.anchors if self.anchors != "learned" else None)
         return " ".join(word for word in words if word)
+
+    @property
+    def core_instructions(self) -> int | None:
+        """Of the attention cores; None where none was counted or no layer is one."""
+        counted = [
+            layer.instructions
+            for layer in self.layers
+            if layer.attention and layer.instructions is not None
+        ]
+        return sum(counted) if counted else None
+
+    @property
+    def core_share(self) -> float | None:
+        """The attention cores' share of the instructions."""
+        core, whole = self.core_instructions, self.instructions
+        return core / whole if core is not None and whole else None
+
+    @property
+    def amdahl_bound(self) -> float | None:
+        """See :func:`amdahl_bound`; None where nothing was counted or no layer is a core."""
+        core, whole = self.core_instructions, self.instructions
+        return None if core is None or whole is None else amdahl_bound(core, whole)
 
     @model_validator(mode="after")
     def _confusion_is_square(self) -> Self:
@@ -247,6 +282,15 @@ class Results(_Record):
     results: tuple[Result, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
     stopped: str | None = None
+
+
+def amdahl_bound(core: int, whole: int) -> float | None:
+    """How many times fewer instructions a model would take if its attention cores took none.
+
+    No faster attention can gain more (G. M. Amdahl, "Validity of the single processor approach to
+    achieving large scale computing capabilities", 1967). None where the cores are nothing or all.
+    """
+    return whole / (whole - core) if 0 < core < whole else None
 
 
 def row_values(results: Results) -> list[dict[str, object]]:

@@ -11,10 +11,12 @@ from entrain.deploy.cli.options import AsJson, BoardName, Quiet, RunName, RunsDi
 from entrain.deploy.cli.output import Output
 from entrain.deploy.cli.progress import shown_stages
 from entrain.deploy.cli.stages import board_named, data_of, run_or_small_default
+from entrain.deploy.report.words import bounds, count, percent, times
 from entrain.deploy.runs import DEFAULT_ROOT
 
 if TYPE_CHECKING:
     from entrain.deploy.profiling import Profile
+    from entrain.deploy.results import Figure
 
 
 def profile(
@@ -42,18 +44,37 @@ def profile(
         f"{chosen.name} on {target.name}, counted by the emulator. Bound: how many times more than "
         "the multiply-adds alone would take, as many at once as the core can."
     )
+    if found.cycles is not None:
+        between = bounds(found.cycles, count)
+        out.remark(f"Cycles, modelled: {count(found.cycles.value)} ({between}); by layer in --json")
+    if found.amdahl_bound is not None:
+        out.remark(
+            f"Attention core: {count(found.core)}, {percent(found.core / found.total)}. If it cost "
+            f"nothing: {times(found.amdahl_bound)} fewer instructions (Amdahl's bound)"
+        )
 
 
 def _value(found: Profile) -> dict[str, Any]:
     return {
         "instructions": found.total,
+        "cycles": _figure(found.cycles),
+        "core_instructions": found.core,
+        "amdahl_bound": found.amdahl_bound,
         "layers": [
-            {**asdict(layer), "instructions_per_mac": layer.instructions_per_mac}
+            {
+                **asdict(layer),
+                "instructions_per_mac": layer.instructions_per_mac,
+                "cycles": _figure(layer.cycles),
+            }
             for layer in found.layers
         ],
         "overhead": found.overhead,
         "library": found.library,
     }
+
+
+def _figure(figure: Figure | None) -> dict[str, Any] | None:
+    return None if figure is None else figure.model_dump(mode="json", exclude_none=True)
 
 
 def _table(found: Profile) -> Table:
@@ -73,9 +94,11 @@ def _table(found: Profile) -> Table:
             "" if per_mac is None else f"{per_mac:.2f}",
             "" if layer.bound is None else f"x{layer.instructions / layer.bound:.1f}",
         )
-    for name, count in (("model_run", found.overhead), ("library functions", found.library)):
-        if count:
-            table.add_row(name, "", "", f"{count:,}", _share(count, found.total), "", "")
+    outside = (("model_run", found.overhead), ("library functions", found.library))
+    for name, instructions in outside:
+        if instructions:
+            share = _share(instructions, found.total)
+            table.add_row(name, "", "", f"{instructions:,}", share, "", "")
     macs = sum(layer.macs for layer in found.layers)
     whole = f"{found.total / macs:.2f}" if macs else ""
     table.add_row("whole model", "", f"{macs:,}", f"{found.total:,}", "100 %", whole, "")

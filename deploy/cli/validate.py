@@ -13,12 +13,13 @@ from entrain.deploy.cli.options import AsJson, Device, Quiet, RunName, RunsDir, 
 from entrain.deploy.cli.output import Output
 from entrain.deploy.cli.progress import shown_stages
 from entrain.deploy.cli.stages import board_named, data_of, run_or_small_default
-from entrain.deploy.errors import Mismatch, concerning
+from entrain.deploy.errors import DeviceRefused, Mismatch, concerning
 from entrain.deploy.runs import DEFAULT_ROOT
 
 if TYPE_CHECKING:
     from entrain.deploy.cli.progress import Stages
     from entrain.deploy.device.client import Client
+    from entrain.deploy.device.protocol import StackUse
     from entrain.deploy.lowering.artifact import LoweredModel
     from entrain.deploy.runs import Run
     from entrain.deploy.validation import Compared
@@ -54,14 +55,18 @@ def validate(
         with _connected(chosen, device, stages, trace=layers) as client:
             compare = validation.compare_layers if layers else validation.compare_outputs
             compared = compare(client, model, golden)
+            stack = _stack_use(client)
     diverging = validation.first_divergence(compared)
     value = {
         "run": chosen.name,
         "inputs": len(golden[model.inputs[0].name]),
         "first_divergence": None if diverging is None else diverging.name,
         "layers": [asdict(each) for each in compared],
+        "stack": None if stack is None else asdict(stack),
     }
     out.result(value, _table(compared, model))
+    if stack is not None:
+        out.remark(f"Stack used, at most: {stack.used:,} of {stack.reserved:,} bytes (measured)")
     if diverging is not None:
         raise Mismatch(
             f"{diverging.differing} of {diverging.elements} elements of {diverging.name} differ, "
@@ -88,6 +93,14 @@ def _connected(run: Run, device: str | None, stages: Stages, *, trace: bool) -> 
         check_model(client, run.name)
         failing.pop_all()
     return client
+
+
+def _stack_use(client: Client) -> StackUse | None:
+    """What the device has used of its stack; None from a board that does not watch it."""
+    try:
+        return client.stack()
+    except DeviceRefused:
+        return None
 
 
 def _table(compared: tuple[Compared, ...], model: LoweredModel) -> Table:

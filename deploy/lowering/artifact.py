@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from entrain.deploy.errors import ModelError
 from entrain.deploy.files import write_whole
 from entrain.deploy.lowering.graph import Value
+from entrain.deploy.lowering.operators.heads import AttentionOperator
 from entrain.deploy.lowering.program import Program
 from entrain.deploy.lowering.tensors import sole
 
@@ -41,10 +42,14 @@ class TensorRecord(_Record):
 
 
 class LayerRecord(TensorRecord):
-    """A layer by what it writes. ``offset`` in the arena is null for the model's outputs."""
+    """A layer by what it writes. ``offset`` in the arena is null for the model's outputs.
+
+    ``attention`` says whether it is an attention as one operator.
+    """
 
     id: int
     op: str
+    attention: bool
     macs: int
     offset: int | None
 
@@ -90,6 +95,7 @@ def describe(program: Program, task: str) -> LoweredModel:
             **_fields(layer.output),
             id=index,
             op=layer.title,
+            attention=isinstance(layer.expression.operator, AttentionOperator),
             macs=layer.macs,
             offset=None if layer.output.name in outputs else plan.offset(layer.name),
         )

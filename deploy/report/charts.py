@@ -191,7 +191,7 @@ def _layer_costs(row: Result) -> dict[str, int]:
 
 def _with_small_together(costs: Costs) -> tuple[list[str], Costs]:
     """The names to draw and what each costs, layers small in every mechanism summed up as one."""
-    names = _merged([list(cost) for cost in costs.values()])
+    names = merged([list(cost) for cost in costs.values()])
     large = [
         name
         for name in names
@@ -213,17 +213,17 @@ def _with_small_together(costs: Costs) -> tuple[list[str], Costs]:
     return [*large, rest], shown
 
 
-def _merged(lists: list[list[str]]) -> list[str]:
+def merged(lists: list[list[str]]) -> list[str]:
     """All the names, each list's in its own order: a new one goes in before what follows it."""
-    merged: list[str] = []
+    found: list[str] = []
     for names in lists:
-        place = len(merged)
+        place = len(found)
         for name in reversed(names):
-            if name in merged:
-                place = merged.index(name)
+            if name in found:
+                place = found.index(name)
             else:
-                merged.insert(place, name)
-    return merged
+                found.insert(place, name)
+    return found
 
 
 def _axis(values: list[float]) -> tuple[float, float, float]:

@@ -20,6 +20,7 @@ from entrain.deploy.report.charts import (
 from entrain.deploy.report.confusions import Confusion, confusions
 from entrain.deploy.report.findings import Finding, shown_by, softmax_wins
 from entrain.deploy.report.groups import Section, mechanisms, samples_of, sections
+from entrain.deploy.report.layer_cycles import layer_cycles
 from entrain.deploy.report.quantities import QuantityRow, Tile, quantity_rows, tiles
 from entrain.deploy.report.words import listed
 from entrain.deploy.results import Environment, Figure, Results
@@ -38,6 +39,7 @@ class SectionView:
     accuracy: DotChart | None
     subsets: dict[str, DotChart]
     layers: list[BarGroup]
+    cycles: list[QuantityRow]
     memory: list[BarGroup]
 
 
@@ -115,6 +117,7 @@ def _section_view(section: Section) -> SectionView:
         accuracy=accuracy_chart(section),
         subsets=subset_charts(section),
         layers=layer_chart(section),
+        cycles=layer_cycles(section),
         memory=memory_chart(section),
     )
 

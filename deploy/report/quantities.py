@@ -161,6 +161,9 @@ def _counts(section: Section) -> list[Described]:
     return [
         (INSTRUCTIONS, "counted", _number(lambda row: row.instructions)),
         (RELATIVE, "counted", relative),
+        ("Instructions, attention core", "counted", _number(lambda row: row.core_instructions)),
+        ("The core's share of all", "counted", _share(lambda row: row.core_share)),
+        ("If the core cost nothing (Amdahl)", "counted", _gain),
         ("Multiply-adds", "counted", _number(lambda row: row.macs)),
         ("Parameters", "counted", _number(lambda row: row.parameters)),
         ("Flash", "counted", _size(lambda row: row.flash_bytes)),
@@ -214,9 +217,18 @@ def _agreement(group: Group) -> Cell:
     return ABSENT if mean is None else Cell(percent(mean))
 
 
+def _gain(group: Group) -> Cell:
+    mean = group.mean(lambda row: row.amdahl_bound)
+    return ABSENT if mean is None else Cell(times(mean), "fewer instructions")
+
+
 def _fraction(of: Callable[[Accuracy], float | None]) -> Callable[[Group], Cell]:
+    return _share(lambda row: of(row.accuracy) if row.accuracy else None)
+
+
+def _share(of: Callable[[Result], float | None]) -> Callable[[Group], Cell]:
     def cell(group: Group) -> Cell:
-        mean = group.mean(lambda row: of(row.accuracy) if row.accuracy else None)
+        mean = group.mean(of)
         return ABSENT if mean is None else Cell(percent(mean))
 
     return cell

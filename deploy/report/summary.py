@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from statistics import mean
 
 from entrain.deploy.report.groups import subset_of
-from entrain.deploy.report.words import DASH, count, percent, printable, significant
+from entrain.deploy.report.words import DASH, count, percent, printable, significant, times
 from entrain.deploy.results import Accuracy, Figure, Result, Results
 
 Group = Sequence[Result]
@@ -72,6 +72,19 @@ def _mean(pick: Callable[[Result], int | None]) -> Callable[[Group], str]:
     return cell
 
 
+def _core(group: Group) -> str:
+    """Instructions of the attention cores, and their share of all."""
+    shares = [share for row in group if (share := row.core_share) is not None]
+    if not shares:
+        return DASH
+    return f"{_mean(lambda row: row.core_instructions)(group)} ({percent(mean(shares))})"
+
+
+def _gain(group: Group) -> str:
+    gains = [gain for row in group if (gain := row.amdahl_bound) is not None]
+    return times(mean(gains)) if gains else DASH
+
+
 def _total(group: Group) -> str:
     asked = sum(row.accuracy.n for row in group if row.accuracy is not None)
     return f"{sum(row.mismatches or 0 for row in group)} of {asked:,}"
@@ -113,6 +126,8 @@ COLUMNS: tuple[tuple[str, Callable[[Group], str]], ...] = (
     ("parameters", _mean(lambda row: row.parameters)),
     ("multiply-adds", _mean(lambda row: row.macs)),
     ("instructions (counted)", _mean(lambda row: row.instructions)),
+    ("attention core", _core),
+    ("if it cost nothing", _gain),
     ("ms (modelled)", _figure(lambda row: row.latency_ms)),
     ("µJ (modelled)", _figure(lambda row: row.energy_uj)),
 )

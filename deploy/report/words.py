@@ -38,6 +38,11 @@ def count(number: float) -> str:
     return f"{round(number):,}"
 
 
+def count_range(interval: Interval) -> str:
+    """An interval of whole numbers: ``5,516-7,778``."""
+    return f"{count(interval[0])}{DASH}{count(interval[1])}"
+
+
 def significant(number: float) -> str:
     """Three significant digits without an exponent: ``61.2``, ``0.0123``, ``1,230``."""
     if number == 0:

@@ -30,7 +30,9 @@ MODEL = LoweredModel(
     task="kws01",
     inputs=(TensorRecord(name="x", **TENSOR),),
     outputs=(TensorRecord(name="y", **TENSOR),),
-    layers=(LayerRecord(name="y", id=0, op="dense", macs=4, offset=None, **TENSOR),),
+    layers=(
+        LayerRecord(name="y", id=0, op="dense", attention=True, macs=4, offset=None, **TENSOR),
+    ),
     arena_bytes=64,
     arena_bound=64,
 )
@@ -112,6 +114,11 @@ def test_counts_are_charged_to_layers_and_modelled_with_bounds():
     assert (found.instructions, found.layers[0].instructions) == (1000, 900)
     assert found.latency_ms.kind == found.energy_uj.kind == "modelled"
     assert found.cycles.low < found.cycles.value < found.cycles.high
+    low, high = found.layers[0].cycles_bounds
+    assert low < found.layers[0].cycles < high
+    assert found.layers[0].cycles == pytest.approx(0.9 * found.cycles.value)
+    assert (found.core_instructions, found.core_share) == (900, 0.9)
+    assert found.amdahl_bound == pytest.approx(10)
 
 
 def test_the_first_of_equal_outputs_is_the_class():

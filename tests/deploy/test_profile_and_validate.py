@@ -38,6 +38,27 @@ def test_no_layer_beats_the_bound_of_its_core(profiled):
     assert all(layer["instructions"] > layer["bound"] for layer in bounded)
 
 
+def test_the_attention_core_is_the_layer_between_projections_and_context(profiled):
+    found = profiled.value
+    cores = [layer for layer in found["layers"] if layer["attention"]]
+    assert [layer["op"] for layer in cores] == ["softmax attention"]
+    assert found["core_instructions"] == cores[0]["instructions"]
+    rest = found["instructions"] - found["core_instructions"]
+    assert found["amdahl_bound"] == pytest.approx(found["instructions"] / rest)
+
+
+def test_every_layer_has_modelled_cycles_with_bounds_and_they_add_up(profiled):
+    found = profiled.value
+    for layer in found["layers"]:
+        cycles = layer["cycles"]
+        assert cycles["kind"] == "modelled"
+        assert cycles["low"] <= cycles["value"] <= cycles["high"]
+    outside = found["overhead"] + found["library"]
+    modelled = sum(layer["cycles"]["value"] for layer in found["layers"])
+    per_instruction = found["cycles"]["value"] / found["instructions"]
+    assert modelled + outside * per_instruction == pytest.approx(found["cycles"]["value"])
+
+
 @pytest.mark.parametrize(
     ("board", "at_once"), [("mps2-an385", 1), ("mps2-an386", 2), ("mps3-an547", 16)]
 )
@@ -58,6 +79,7 @@ def test_the_device_computes_the_golden_integers_in_every_layer(walked, entrain_
     assert ended.value["first_divergence"] is None
     assert all(layer["differing"] == 0 for layer in ended.value["layers"])
     assert all(layer["elements"] > 0 for layer in ended.value["layers"])
+    assert 0 < ended.value["stack"]["used"] < ended.value["stack"]["reserved"]
 
 
 def test_the_first_layer_that_differs_is_named(road, entrain_here):

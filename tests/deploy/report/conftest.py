@@ -57,7 +57,7 @@ def _prediction(accuracy: float, seed: int, board: str, name: str) -> Prediction
     coupling, _, core = MECHANISMS[name]
     cpu, cost, share = BOARDS[board]
     layers = tuple(
-        Layer(id=i, name=n, op=op, macs=1000, instructions=round(share * (count or core)))
+        _layer(i, n, op, round(share * (count or core)), cost)
         for i, (n, op, count) in enumerate(LAYERS)
     )
     instructions = sum(layer.instructions or 0 for layer in layers) + 900
@@ -107,6 +107,20 @@ def _prediction(accuracy: float, seed: int, board: str, name: str) -> Prediction
         layers=layers,
     )
     return Predictions(row, truth, predicted, speakers)
+
+
+def _layer(index: int, name: str, op: str, instructions: int, cost: CostModel) -> Layer:
+    cycles = cost.cycles(instructions)
+    return Layer(
+        id=index,
+        name=name,
+        op=op,
+        attention=op == "attention",
+        macs=1000,
+        instructions=instructions,
+        cycles=cycles.value,
+        cycles_bounds=cycles.bounds,
+    )
 
 
 @pytest.fixture

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from entrain.deploy.report.charts import _merged, accuracy_chart, layer_chart, memory_chart
+from entrain.deploy.report.charts import accuracy_chart, layer_chart, memory_chart, merged
 from entrain.deploy.report.confusions import confusions
 from entrain.deploy.report.findings import shown_by, softmax_wins
 from entrain.deploy.report.groups import sections
+from entrain.deploy.report.layer_cycles import layer_cycles
 from entrain.deploy.report.page import render_page, write_page
 from entrain.deploy.report.quantities import quantity_rows
 from entrain.deploy.report.table import results_table
@@ -249,9 +250,32 @@ def test_the_bars_add_up_to_all_instructions(make_results: ResultsMaker) -> None
     assert max(bar.width for layer in chart for bar in layer.bars) == 100
 
 
+def test_every_layer_has_its_cycles_with_their_bounds(make_results: ResultsMaker) -> None:
+    section = sections(make_results())[0]
+    rows = layer_cycles(section)
+    assert [row.name for row in rows] == [layer.name for layer in section.rows[0].layers]
+    assert {row.kind for row in rows} == {"modelled"}
+    stem = rows[0].cells[0]  # 201,600 instructions at 1.2 cycles, between 1.1 and 1.5
+    assert (stem.text, stem.detail) == ("241,920", "221,760\N{EN DASH}302,400")
+
+
+def test_cycles_by_layer_are_absent_where_none_are_modelled(make_results: ResultsMaker) -> None:
+    results = with_row(make_results(mechanisms=("softmax",)), 0, cycles=None)
+    assert layer_cycles(sections(results)[0]) == []
+
+
+def test_the_attention_core_is_set_against_the_whole(make_results: ResultsMaker) -> None:
+    section = sections(make_results(mechanisms=("softmax",)))[0]
+    shown = {row.name: row.cells[0].text for row in quantity_rows(section)}
+    core, whole = 1_480_000, section.rows[0].instructions
+    assert shown["Instructions, attention core"] == f"{core:,}"
+    assert shown["The core's share of all"] == f"{100 * core / whole:.1f} %"
+    assert shown["If the core cost nothing (Amdahl)"].startswith(f"{whole / (whole - core):.2f}")
+
+
 def test_layers_of_different_networks_are_merged_in_order() -> None:
-    assert _merged([["a", "b", "d"], ["a", "c", "d", "e"]]) == ["a", "b", "c", "d", "e"]
-    assert _merged([["a"], ["b"]]) == ["a", "b"]
+    assert merged([["a", "b", "d"], ["a", "c", "d", "e"]]) == ["a", "b", "c", "d", "e"]
+    assert merged([["a"], ["b"]]) == ["a", "b"]
 
 
 def test_whiskers_hold_their_points_and_stay_on_the_axis(make_results: ResultsMaker) -> None:

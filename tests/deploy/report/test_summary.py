@@ -40,3 +40,20 @@ def test_rows_cut_short_are_left_out(make_results):
     cut = results.results[0].model_copy(update={"complete": False})
     shorter = results.model_copy(update={"results": (cut, *results.results[1:])})
     assert sum(len(group) for group in groups(shorter)) == len(results.results) - 1
+
+
+def test_the_attention_core_stands_beside_what_it_would_save_at_most(make_results):
+    results = make_results(mechanisms=("softmax",), boards=("mps2-an386",))
+    line = cells(summary_markdown(results).splitlines()[2])
+    core, whole = 1_480_000, results.results[0].instructions
+    assert line["attention core"] == f"{core:,} ({100 * core / whole:.1f} %)"
+    assert line["if it cost nothing"].startswith(f"{whole / (whole - core):.2f}")
+
+
+def test_a_model_whose_core_is_no_layer_of_its_own_has_none(make_results):
+    results = make_results(mechanisms=("uniform",), boards=("mps2-an386",))
+    row = results.results[0]
+    layers = tuple(layer.model_copy(update={"attention": False}) for layer in row.layers)
+    alone = results.model_copy(update={"results": (row.model_copy(update={"layers": layers}),)})
+    line = cells(summary_markdown(alone).splitlines()[2])
+    assert line["attention core"] == line["if it cost nothing"] == "\N{EN DASH}"
