@@ -159,7 +159,11 @@ def _jobs(
     truths = {candidate.run: _reference(candidate, progress) for candidate in candidates}
     return [
         Job(
-            _identity(candidate, target, toolchain), candidate, target, image, truths[candidate.run]
+            identity_of(candidate, target, toolchain),
+            candidate,
+            target,
+            image,
+            truths[candidate.run],
         )
         for (candidate, target), image in zip(pairs, images, strict=True)
     ]
@@ -228,22 +232,22 @@ def _reference(candidate: Candidate, progress: Progress) -> Reference:
         )
 
 
-def _identity(candidate: Candidate, target: Target, toolchain: str | None) -> Result:
+def identity_of(candidate: Candidate, target: Target, toolchain: str | None) -> Result:
     """A row that says what is measured where, and nothing yet of what came out."""
     from entrain.models.networks.parameters import count_parameters
 
     checkpoint = candidate.checkpoint
     attention = checkpoint.config.attention
-    oscillator = attention.mechanism == "oscillator"
+    settings = attention.settings
     return Result(
         run=candidate.run.name,
         task=checkpoint.task,
         attention=attention.mechanism,
         coupling=attention.coupling,
-        d_osc=attention.d_osc if oscillator else None,
-        p=attention.exponent if oscillator else None,
-        epsilon=attention.epsilon if oscillator else None,
-        anchors=attention.anchors if oscillator else None,
+        d_osc=attention.d_osc if "d_osc" in settings else None,
+        p=attention.exponent if "exponent" in settings else None,
+        epsilon=attention.epsilon if "epsilon" in settings else None,
+        anchors=attention.anchors if "anchors" in settings else None,
         seed=checkpoint.training.seed,
         sample=candidate.task.sample,
         group=candidate.task.group,

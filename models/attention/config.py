@@ -55,12 +55,11 @@ class AttentionConfig:
                 f"there is no attention mechanism {self.mechanism!r}",
                 remedy=f"Choose one of: {', '.join(DECLARATIONS)}.",
             )
-        takes = DECLARATIONS[self.mechanism].takes
-        if self.coupling not in takes:
+        if self.coupling not in DECLARATIONS[self.mechanism].takes:
             raise self._no_such_coupling()
         for name in _SPELLINGS:
             if getattr(self, name) != getattr(type(self), name):
-                self._check_taken(name, takes[self.coupling])
+                self._check_taken(name, self.settings)
         if self.d_osc < 2:
             raise UsageError(f"d_osc must be at least 2, not {self.d_osc}")
         for name in ("exponent", "epsilon"):
@@ -91,6 +90,11 @@ class AttentionConfig:
                 f"{full_name} attention takes no {name}",
                 remedy=f"It takes {', '.join(taken)}." if taken else "It takes no setting.",
             )
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The settings that this mechanism takes; the others say nothing."""
+        return DECLARATIONS[self.mechanism].takes[self.coupling]
 
     @property
     def title(self) -> str:

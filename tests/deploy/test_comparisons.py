@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
+from torch import nn
 
+from entrain.deploy.comparison import identity_of
 from entrain.deploy.comparisons import Predictions, compare, paired_tests, ratios, seed_summaries
 from entrain.deploy.results import Accuracy, Figure, PairedTest, Ratio, Result, SeedSummary, Subset
+from entrain.deploy.tasks import TASKS
+from entrain.models.attention import AttentionConfig
 
 TRUTH = np.arange(40) % 4
 SPEAKERS = tuple(f"speaker{index // 2}" for index in range(40))
@@ -102,6 +109,34 @@ def test_oscillators_that_differ_in_epsilon_or_anchors_only_are_not_taken_togeth
         "oscillator relu eps=0.5",
         "oscillator relu rotation",
     ]
+
+
+@pytest.mark.parametrize(
+    ("slug", "mechanism"),
+    [
+        ("softmax", "softmax"),
+        ("linear-elu", "linear elu"),
+        ("lowrank-relu", "lowrank relu"),
+        ("lowrank-relu-d4", "lowrank relu d=4"),
+        ("oscillator-softplus-d8-p2", "oscillator softplus d=8 p=2"),
+        ("oscillator-relu-eps0.5-rotation", "oscillator relu eps=0.5 rotation"),
+    ],
+)
+def test_a_row_says_every_setting_that_its_mechanism_takes(slug: str, mechanism: str) -> None:
+    checkpoint = SimpleNamespace(
+        config=SimpleNamespace(attention=AttentionConfig.parse(slug)),
+        task="agreement",
+        training=SimpleNamespace(seed=0),
+        build_network=lambda: nn.Linear(2, 2),
+    )
+    candidate: Any = SimpleNamespace(
+        run=SimpleNamespace(name="a run"),
+        checkpoint=checkpoint,
+        task=TASKS["agreement"],
+        data="templates",
+    )
+    target: Any = SimpleNamespace(board=SimpleNamespace(name="m4"), address="qemu:m4")
+    assert identity_of(candidate, target, None).mechanism == mechanism
 
 
 def test_subsets_are_tested_and_summed_up_on_their_own() -> None:
