@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from entrain.deploy.errors import UsageError
-from entrain.models.attention import AttentionConfig
 from entrain.models.attention.freezing import freeze_values
 from entrain.models.augmentation import (
     Augmentation,
@@ -23,18 +22,18 @@ from entrain.models.augmentation import (
 )
 from entrain.models.data import Clips, KeywordData
 from entrain.models.features import BANDS, FRAMES, log_mel
+from entrain.models.networks import NetworkConfig
 from entrain.models.prediction import predicted_classes
 from entrain.models.training import EpochReport, TrainingConfig, fit, reproducible
 
 _EVALUATION_BATCH = 256
 
 
-class KeywordSettings(Protocol):
-    """What a keyword network's configuration answers, whatever the network."""
+class KeywordSettings(NetworkConfig, Protocol):
+    """What a keyword network's configuration answers, whatever the network.
 
-    @property
-    def attention(self) -> AttentionConfig:
-        """The mechanism."""
+    The network takes features [B, 1, frames, bands] and gives logits [B, classes].
+    """
 
     @property
     def classes(self) -> int:
@@ -47,9 +46,6 @@ class KeywordSettings(Protocol):
     @property
     def bands(self) -> int:
         """Mel bands of the features."""
-
-    def build(self) -> nn.Module:
-        """A network with random weights, from features [B, 1, frames, bands] to logits."""
 
 
 Settings = TypeVar("Settings", bound=KeywordSettings)

@@ -53,7 +53,9 @@ Samples = Annotated[
 Seed = Annotated[
     int, typer.Option("--seed", min=0, max=LARGEST_SEED, help="Seed of everything random.")
 ]
-TaskName = Annotated[str, typer.Argument(metavar="[TASK]", help=f"The task: {' or '.join(TASKS)}.")]
+TaskName = Annotated[
+    str, typer.Argument(metavar="[TASK]", help=f"The task, one of: {', '.join(TASKS)}.")
+]
 Attention = Annotated[
     str,
     typer.Option("--attention", help="softmax, uniform, oscillator-{relu,separable,softplus}, ..."),

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from entrain.deploy.quantization.block import QuantizedBlock
-from entrain.deploy.quantization.deployable import require_foldable
-from entrain.deploy.quantization.folding import norm_before
 from entrain.deploy.quantization.layers import embedding, linear, signed, values
+from entrain.deploy.quantization.norms import NORMS
+from entrain.deploy.quantization.positions import position_table
 from entrain.models.networks.agreement import AgreementNetwork
 from entrain.models.networks.block import AttentionBlock
 
@@ -26,15 +26,19 @@ class QuantizedAgreement(nn.Module):
         config = network.config
         self.place = config.verb
         self.embedding = embedding(network.embedding.weight)
-        nowhere = torch.zeros(1, config.length, config.d_model)
-        self.register_buffer("positions", network.positions(nowhere).detach()[0].clone())
+        positions = position_table(network.positions, config.length, config.d_model)
+        self.register_buffer("positions", positions)
         self.tokens = signed()
         self.blocks = nn.ModuleList(
-            QuantizedBlock(cast(AttentionBlock, block), config.attention, config.length)
+            QuantizedBlock(
+                cast(AttentionBlock, block), config.attention, config.length, config.style
+            )
             for block in network.blocks
         )
         self.verb = signed()
-        self.to_logits = linear(norm_before(network.head_norm, network.classifier))
+        norm = NORMS[config.style.norm](network.head_norm)
+        self.head_norm = norm.computed
+        self.to_logits = linear(norm.before(network.classifier))
         self.logits = signed()
 
     def forward(self, tokens: Tensor) -> Tensor:
@@ -43,15 +47,14 @@ class QuantizedAgreement(nn.Module):
         for block in self.blocks:
             x = block(x)
         verb = self.verb(values(x)[:, self.place])
-        return values(self.logits(self.to_logits(verb)))
+        return values(self.logits(self.to_logits(self.head_norm(verb))))
 
 
 def new_quantized_agreement(network: AgreementNetwork) -> QuantizedAgreement:
     """The quantized form of a trained network, not calibrated yet.
 
     Raises:
-        UsageError: the device cannot compute its attention, norm or activation.
+        UsageError: the device cannot compute its attention.
     """
-    require_foldable(network.config.style)
     with torch.no_grad():
         return QuantizedAgreement(network.eval())

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from torch import nn
 
     from entrain.models.attention import AttentionConfig
-    from entrain.models.networks.block import BlockStyle
 
 # Each mechanism that has an integer form, and its class in `attention/`.
 FORMS = {
@@ -22,7 +21,6 @@ FORMS = {
     "uniform": "QuantizedUniform",
 }
 LARGEST_EXPONENT = 8
-NORM, ACTIVATION = "batch", "relu"  # what folds into linear maps, and into requantization
 
 
 def require_deployable(attention: AttentionConfig) -> None:
@@ -44,23 +42,6 @@ def require_deployable(attention: AttentionConfig) -> None:
             f"{exponent:g} ({attention.title})",
             remedy="train with such a p for the device",
         )
-
-
-def require_foldable(style: BlockStyle) -> None:
-    """Make sure that the device can compute a block's norm and activation.
-
-    Raises:
-        UsageError: it cannot.
-    """
-    for name, found, wanted in (
-        ("norm", style.norm, NORM),
-        ("activation", style.activation, ACTIVATION),
-    ):
-        if found != wanted:
-            raise UsageError(
-                f"the device does not compute the {name} {found!r}",
-                remedy=f"train the network with the {name} {wanted!r} for the device",
-            )
 
 
 def quantized_form(attention: AttentionConfig) -> type[nn.Module]:

@@ -1,7 +1,8 @@
-"""Batch norms folded into the linear maps beside them: the same function, one layer less."""
+"""Affine maps folded into the linear maps beside them: the same function, one layer less."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -14,6 +15,10 @@ class Folded:
 
     weight: Tensor
     bias: Tensor
+
+
+# A trained linear map with what stands before it: a norm, or what is left of one.
+Fold = Callable[[nn.Linear], Folded]
 
 
 def norm_as_affine(norm: nn.BatchNorm1d | nn.BatchNorm2d) -> tuple[Tensor, Tensor]:
@@ -30,15 +35,13 @@ def norm_after(weight: Tensor, norm: nn.BatchNorm1d | nn.BatchNorm2d) -> Folded:
     return Folded(weight.detach() * factor.view(-1, *([1] * (weight.ndim - 1))), offset)
 
 
-def norm_before(norm: nn.Module, linear: nn.Linear) -> Folded:
-    """``linear(norm(x))`` for a batch norm.
+def norm_before(norm: nn.BatchNorm1d, linear: nn.Linear) -> Folded:
+    """``linear(norm(x))``."""
+    return affine_before(*norm_as_affine(norm), linear)
 
-    Raises:
-        TypeError: it is another norm, which does not fold.
-    """
-    if not isinstance(norm, nn.BatchNorm1d):
-        raise TypeError(f"a {type(norm).__name__} does not fold into a linear map")
-    factor, offset = norm_as_affine(norm)
+
+def affine_before(factor: Tensor, offset: Tensor, linear: nn.Linear) -> Folded:
+    """``linear(factor * x + offset)`` for a factor and an offset [in]."""
     weight = linear.weight.detach()
     return Folded(weight * factor, linear.bias.detach() + weight @ offset)
 

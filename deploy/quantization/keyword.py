@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from entrain.deploy.quantization.block import QuantizedBlock
 from entrain.deploy.quantization.folding import Folded, norm_after, norm_before
 from entrain.deploy.quantization.layers import convolution, linear, rectified, signed, values
+from entrain.models.networks.block import BlockStyle
 from entrain.models.networks.keyword import ConvolutionUnit, KeywordNetwork
 
 
@@ -28,7 +29,7 @@ class QuantizedKeyword(nn.Module):
         self.to_tokens = _embedding(network)
         self.positions = nn.Parameter(network.positions.detach().t().unsqueeze(-1).clone())
         self.tokens = signed()
-        self.block = QuantizedBlock(network.block, config.attention, config.tokens)
+        self.block = QuantizedBlock(network.block, config.attention, config.tokens, BlockStyle())
         self.pooled = signed()
         self.to_logits = linear(norm_before(network.head_norm, network.classifier))
         self.logits = signed()

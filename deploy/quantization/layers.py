@@ -13,6 +13,7 @@ import brevitas.nn as qnn
 import torch
 from brevitas.core.scaling import ScalingImplType
 from brevitas.inject.enum import RestrictValueType
+from brevitas.nn.quant_layer import QuantNonLinearActLayer
 from brevitas.quant import (
     Int8ActPerTensorFloat,
     Int8WeightPerChannelFloat,
@@ -91,6 +92,36 @@ def positive() -> nn.Module:
 def rectified() -> nn.Module:
     """ReLU, then uint8 with a learned step."""
     return _module(qnn.QuantReLU(act_quant=Uint8ActPerTensorFloat, return_quant_tensor=True))
+
+
+def gelu() -> nn.Module:
+    """int8, its GELU, and that in int8 again, with a learned step each.
+
+    A function of 256 values: the device looks them up.
+    """
+    layer = QuantNonLinearActLayer(
+        act_impl=nn.GELU,
+        passthrough_act=False,
+        input_quant=Int8ActPerTensorFloat,
+        act_quant=Int8ActPerTensorFloat,
+        return_quant_tensor=True,
+    )
+    return _module(layer)
+
+
+def layer_normalised(like: nn.LayerNorm) -> nn.Module:
+    """The layer norm without its factor and offset, then int8 with a learned step."""
+    layer = QuantNonLinearActLayer(
+        act_impl=nn.LayerNorm,
+        passthrough_act=False,
+        input_quant=None,
+        act_quant=Int8ActPerTensorFloat,
+        return_quant_tensor=True,
+        normalized_shape=like.normalized_shape,
+        eps=like.eps,
+        elementwise_affine=False,
+    )
+    return _module(layer)
 
 
 def unit() -> nn.Module:

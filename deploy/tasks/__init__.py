@@ -8,9 +8,11 @@ from entrain.deploy.errors import UsageError
 from entrain.deploy.tasks.agreement import AgreementTask
 from entrain.deploy.tasks.contract import Choices, Recipe, Task
 from entrain.deploy.tasks.keyword import KeywordTask
+from entrain.deploy.tasks.keyword_linear import KeywordLinearTask
 
 TASKS: dict[str, Task[Any, Any, Any]] = {
     "keyword": KeywordTask(),
+    "keyword-linear": KeywordLinearTask(),
     "agreement": AgreementTask(),
 }
 

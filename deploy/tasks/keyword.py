@@ -1,4 +1,4 @@
-"""Keyword spotting: clips of one second, and the word in each."""
+"""Keyword spotting behind a convolutional front: clips of one second, and the word in each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from entrain.deploy.tasks.contract import Classes, EpochBatches, OnEpoch
     from entrain.models.checkpoint import Checkpoint
     from entrain.models.data import Clips, KeywordData
-    from entrain.models.keyword_task import FeatureStatistics
+    from entrain.models.keyword_task import FeatureStatistics, KeywordSettings
     from entrain.models.training import TrainingConfig
 
 EPOCHS = 80
@@ -84,18 +84,22 @@ class KeywordTask(Task[KeywordRecipe, "KeywordData", "Clips"]):
 
     def train(self, recipe: KeywordRecipe, data: KeywordData, on_epoch: OnEpoch) -> Training:
         """See `Task`."""
-        from entrain.models.attention import AttentionConfig
         from entrain.models.checkpoint import Checkpoint
         from entrain.models.keyword_task import train_keyword
-        from entrain.models.networks.keyword import KeywordConfig
         from entrain.models.training import TrainingConfig
 
-        attention = AttentionConfig.parse(recipe.attention)
-        network = KeywordConfig(attention, classes=len(data.labels))
+        network = self.network(recipe.attention, len(data.labels))
         training = TrainingConfig(epochs=recipe.epochs, seed=recipe.seed)
         trained = train_keyword(data, network, training, on_epoch)
         checkpoint = Checkpoint.of(self.name, trained, trained.statistics)
         return Training(checkpoint, trained.interrupted)
+
+    def network(self, attention: str, classes: int) -> KeywordSettings:
+        """What is trained, for a mechanism and a number of words."""
+        from entrain.models.attention import AttentionConfig
+        from entrain.models.networks.keyword import KeywordConfig
+
+        return KeywordConfig(AttentionConfig.parse(attention), classes=classes)
 
     def inputs(self, part: Clips, checkpoint: Checkpoint) -> Tensor:
         """See `Task`."""

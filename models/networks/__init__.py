@@ -12,6 +12,7 @@ from torch import nn
 from entrain.models.attention import AttentionConfig
 from entrain.models.networks.agreement import AgreementConfig, AgreementNetwork
 from entrain.models.networks.keyword import KeywordConfig, KeywordNetwork
+from entrain.models.networks.linear_keyword import LinearKeywordConfig, LinearKeywordNetwork
 
 
 class NetworkConfig(Protocol):
@@ -29,6 +30,7 @@ class NetworkConfig(Protocol):
 
 TASKS: dict[str, type[NetworkConfig]] = {
     "keyword": KeywordConfig,
+    "keyword-linear": LinearKeywordConfig,
     "agreement": AgreementConfig,
 }
 
@@ -38,5 +40,7 @@ __all__ = [
     "AgreementNetwork",
     "KeywordConfig",
     "KeywordNetwork",
+    "LinearKeywordConfig",
+    "LinearKeywordNetwork",
     "NetworkConfig",
 ]

@@ -11,7 +11,7 @@ class FeatureNorm(nn.BatchNorm1d):
     """Batch norm over all tokens of all sequences: [B, T, C] to [B, T, C].
 
     At inference it is one multiplication and one addition a feature, and folds into the linear
-    map beside it; that is why the networks for the device use it in place of layer norm.
+    map beside it. A layer norm costs the device a pass over the tokens and a root for each.
     """
 
     def forward(self, x: Tensor) -> Tensor:

@@ -1,6 +1,6 @@
 """What makes a task's inputs ready for its network, kept in the checkpoint beside the weights.
 
-One file a task; `PREPARATIONS` has one line each, by the task's name in `networks.TASKS`.
+One file a kind; `PREPARATIONS` has one line each, by the task's name in `networks.TASKS`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from entrain.models.preparations.vocabulary import VOCABULARY, Vocabulary
 
 PREPARATIONS: dict[str, Preparation[Any]] = {
     "keyword": STATISTICS,
+    "keyword-linear": STATISTICS,
     "agreement": VOCABULARY,
 }
 

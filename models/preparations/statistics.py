@@ -8,8 +8,7 @@ import numpy as np
 import torch
 
 from entrain.deploy.errors import CheckpointError
-from entrain.models.keyword_task import FeatureStatistics
-from entrain.models.networks.keyword import KeywordConfig
+from entrain.models.keyword_task import FeatureStatistics, KeywordSettings
 from entrain.models.preparations.contract import RETRAIN, Preparation, tensors
 
 
@@ -20,7 +19,7 @@ def _write(statistics: FeatureStatistics) -> dict[str, Any]:
     }
 
 
-def _read(value: Any, config: KeywordConfig) -> FeatureStatistics:
+def _read(value: Any, config: KeywordSettings) -> FeatureStatistics:
     found = tensors(value, "statistics")
     shapes = {name: list(tensor.shape) for name, tensor in found.items()}
     if shapes != {"mean": [config.bands], "deviation": [config.bands]}:

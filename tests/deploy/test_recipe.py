@@ -14,6 +14,7 @@ from entrain.deploy.runs import Run, checked_name
 from entrain.deploy.tasks import TASKS, Choices
 from entrain.deploy.tasks.agreement import AgreementRecipe
 from entrain.deploy.tasks.keyword import KeywordRecipe
+from entrain.deploy.tasks.keyword_linear import KeywordLinearRecipe
 
 COMMON = {
     "attention": st.sampled_from(
@@ -26,6 +27,7 @@ COMMON = {
 }
 recipes = st.one_of(
     st.builds(KeywordRecipe, standard_12=st.booleans(), **COMMON),
+    st.builds(KeywordLinearRecipe, standard_12=st.booleans(), **COMMON),
     st.builds(AgreementRecipe, **COMMON),
 )
 
@@ -44,6 +46,16 @@ def test_usual_lengths_are_not_part_of_the_name():
     assert KeywordRecipe("softmax", 1, "/data/speech").run_name == "keyword-softmax-speech-seed1"
     assert KeywordRecipe("softmax", 1, epochs=20).run_name == "keyword-softmax-synthetic-seed1"
     assert KeywordRecipe("softmax", 1, epochs=80).run_name.endswith("-e80")
+
+
+def test_both_keyword_networks_are_trained_as_long():
+    for data in ("", "/data/speech"):
+        lengths = {
+            kind("softmax", data=data).epochs for kind in (KeywordRecipe, KeywordLinearRecipe)
+        }
+        assert len(lengths) == 1
+    made = KeywordLinearRecipe("softmax", 1, "/data/speech")
+    assert made.run_name == "keyword-linear-softmax-speech-seed1"
 
 
 def test_a_run_keeps_its_recipe_and_is_taken_up_again(tmp_path):
@@ -108,6 +120,8 @@ def test_a_run_of_another_task_under_the_same_name_is_refused(tmp_path):
     open_run(tmp_path, KeywordRecipe("softmax"), "mine")
     with pytest.raises(UsageError, match="task keyword, not agreement"):
         open_run(tmp_path, AgreementRecipe("softmax"), "mine")
+    with pytest.raises(UsageError, match="task keyword, not keyword-linear"):
+        open_run(tmp_path, KeywordLinearRecipe("softmax"), "mine")
 
 
 def test_a_task_makes_its_recipe_of_what_the_command_line_says(tmp_path):

@@ -17,6 +17,7 @@ from entrain.models.keyword_task import FeatureStatistics, TrainedKeyword
 from entrain.models.networks.agreement import AgreementConfig
 from entrain.models.networks.block import BlockStyle
 from entrain.models.networks.keyword import KeywordConfig, KeywordNetwork
+from entrain.models.networks.linear_keyword import LinearKeywordConfig
 from entrain.models.preparations import Vocabulary
 from entrain.models.training import EpochReport, TrainingConfig
 
@@ -224,7 +225,7 @@ def no_source(content: dict[str, Any]) -> None:
     [
         (other_version, "version 99, expected 2"),
         (first_version, "version 1, expected 2"),
-        (other_task, "'poetry', expected one of: keyword, agreement"),
+        (other_task, "'poetry', expected one of: keyword, keyword-linear, agreement"),
         (other_mechanism, r"holds block\.attention\.anchors\.vectors.*softmax"),
         (other_width, r"is \[25, 48\] torch.float32 in the checkpoint, expected \[25, 64\]"),
         (boundless_width, "expected"),
@@ -284,6 +285,24 @@ def test_an_agreement_network_comes_back_with_its_words_and_its_computed_positio
     torch.manual_seed(1)
     network = checkpoint.config.build().eval()
     assert torch.equal(found.build_network()(tokens), network(tokens))
+
+
+def test_a_linear_keyword_network_comes_back_with_its_style_and_positions(
+    tmp_path: Path, trained: TrainedKeyword
+) -> None:
+    config = LinearKeywordConfig(
+        AttentionConfig.parse("oscillator-relu"), 3, positions="sinusoidal"
+    )
+    network = config.build().eval()
+    linear = dataclasses.replace(trained, network=network, config=config)
+    save_checkpoint(
+        tmp_path / "model.pt", Checkpoint.of("keyword-linear", linear, trained.statistics)
+    )
+    checkpoint = load_checkpoint(tmp_path / "model.pt")
+    assert (checkpoint.task, checkpoint.config) == ("keyword-linear", config)
+    np.testing.assert_array_equal(checkpoint.preparation.mean, trained.statistics.mean)
+    features = torch.randn(4, 1, 49, 40)
+    assert torch.equal(checkpoint.build_network()(features), network(features))
 
 
 def test_building_a_network_leaves_the_random_numbers_alone() -> None:

@@ -1,7 +1,8 @@
 """Attention in quantized form, one mechanism a file: the graph that the device runs.
 
-The input is the quantized token tensor [B, T, d_model]; the norm before attention is folded into
-the projections. The result is the output projection's, real, for the residual sum to quantize.
+The input is a quantized tensor [B, T, d_model]: the tokens, or what the norm before attention makes
+of them; the rest of that norm is folded into the projections. The result is the output
+projection's, real, for the residual sum to quantize.
 
 Queries, keys, values, anchors and contexts are quantized; what happens between them is real here.
 The lowering recognises it and computes it in one go, with integers so wide that an int8 step of

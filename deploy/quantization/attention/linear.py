@@ -8,6 +8,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from entrain.deploy.quantization.attention.projected import QuantizedProjections
+from entrain.deploy.quantization.folding import Fold
 from entrain.deploy.quantization.layers import rectified, signed, values
 from entrain.models.attention.linear import FEATURES, LinearAttention
 
@@ -18,8 +19,8 @@ QUANTIZERS: dict[str, Callable[[], nn.Module]] = {"relu": rectified, "elu": sign
 class QuantizedLinear(QuantizedProjections):
     """f(q_i)^T M / f(q_i).S with M = sum_j f(k_j) v_j^T and S = sum_j f(k_j)."""
 
-    def __init__(self, attention: LinearAttention, norm: nn.BatchNorm1d, tokens: int) -> None:
-        super().__init__(attention, norm, tokens)
+    def __init__(self, attention: LinearAttention, fold: Fold, tokens: int) -> None:
+        super().__init__(attention, fold, tokens)
         coupling = str(attention.config.coupling)
         self.epsilon = attention.config.epsilon
         self.features = FEATURES[coupling]

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from entrain.deploy.errors import UsageError
 from entrain.deploy.quantization.anchors import LearnedAnchors
 from entrain.deploy.quantization.attention.projected import QuantizedProjections, scaled_scores
+from entrain.deploy.quantization.folding import Fold
 from entrain.deploy.quantization.layers import rectified, signed, values
 from entrain.models.attention.oscillator import OscillatorAttention
 
@@ -80,8 +81,8 @@ FIELDS: dict[str, tuple[Callable[[], nn.Module], Field]] = {
 class QuantizedOscillator(QuantizedProjections):
     """z_i = h_i / |h_i| on int8 anchors, then the read-out: no exponential, no T x T softmax."""
 
-    def __init__(self, attention: OscillatorAttention, norm: nn.BatchNorm1d, tokens: int) -> None:
-        super().__init__(attention, norm, tokens)
+    def __init__(self, attention: OscillatorAttention, fold: Fold, tokens: int) -> None:
+        super().__init__(attention, fold, tokens)
         config = attention.config
         self.epsilon, self.exponent = config.epsilon, _whole(config.exponent)
         self.anchors = LearnedAnchors(attention.unit_anchors(tokens))

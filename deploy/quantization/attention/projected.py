@@ -7,7 +7,7 @@ from math import sqrt
 
 from torch import Tensor, nn
 
-from entrain.deploy.quantization.folding import norm_before, unfolded
+from entrain.deploy.quantization.folding import Fold, unfolded
 from entrain.deploy.quantization.layers import linear, values
 from entrain.models.attention.projections import ProjectedAttention
 
@@ -38,16 +38,16 @@ class QuantizedProjections(nn.Module):
 
     Args:
         attention: trained.
-        norm: before it; it is folded into the projections.
+        fold: gives a trained map as it is quantized, with what folds into it of the norm before.
         tokens: the length of every sequence.
     """
 
-    def __init__(self, attention: ProjectedAttention, norm: nn.BatchNorm1d, tokens: int) -> None:
+    def __init__(self, attention: ProjectedAttention, fold: Fold, tokens: int) -> None:
         super().__init__()
         self.heads = Heads(tokens, attention.heads)
-        self.to_query = linear(norm_before(norm, attention.query))
-        self.to_key = linear(norm_before(norm, attention.key))
-        self.to_value = linear(norm_before(norm, attention.value))
+        self.to_query = linear(fold(attention.query))
+        self.to_key = linear(fold(attention.key))
+        self.to_value = linear(fold(attention.value))
         self.to_output = linear(unfolded(attention.output))
 
     def merged(self, context: Tensor, quantizer: nn.Module) -> Tensor:

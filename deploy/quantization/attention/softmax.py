@@ -5,9 +5,10 @@ from __future__ import annotations
 from math import log
 from typing import Any
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from entrain.deploy.quantization.attention.projected import QuantizedProjections, scaled_scores
+from entrain.deploy.quantization.folding import Fold
 from entrain.deploy.quantization.layers import signed, values
 from entrain.models.attention.projections import ProjectedAttention
 
@@ -17,8 +18,8 @@ class QuantizedSoftmax(QuantizedProjections):
 
     log_of_base = 1.0
 
-    def __init__(self, attention: ProjectedAttention, norm: nn.BatchNorm1d, tokens: int) -> None:
-        super().__init__(attention, norm, tokens)
+    def __init__(self, attention: ProjectedAttention, fold: Fold, tokens: int) -> None:
+        super().__init__(attention, fold, tokens)
         self.query, self.key, self.value = signed(), signed(), signed()
         self.context = signed()
 

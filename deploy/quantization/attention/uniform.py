@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from entrain.deploy.quantization.folding import norm_before, unfolded
+from entrain.deploy.quantization.folding import Fold, unfolded
 from entrain.deploy.quantization.layers import linear, signed, values
 from entrain.models.attention.uniform import UniformAttention
 
@@ -14,9 +14,9 @@ from entrain.models.attention.uniform import UniformAttention
 class QuantizedUniform(nn.Module):
     """The mean of the values: every weight 1/T. One context serves all tokens."""
 
-    def __init__(self, attention: UniformAttention, norm: nn.BatchNorm1d, _tokens: int) -> None:
+    def __init__(self, attention: UniformAttention, fold: Fold, _tokens: int) -> None:
         super().__init__()
-        self.to_value = linear(norm_before(norm, attention.value))
+        self.to_value = linear(fold(attention.value))
         self.to_output = linear(unfolded(attention.output))
         self.value, self.context = signed(), signed()
 

@@ -6,6 +6,7 @@ import numpy as np
 import onnx
 import pytest
 import torch
+from golden_layers import check_layers
 
 from entrain.deploy.arithmetic import quantize
 from entrain.deploy.arithmetic.coupling import (
@@ -13,9 +14,9 @@ from entrain.deploy.arithmetic.coupling import (
     SeparableCoupling,
     TabulatedCoupling,
 )
-from entrain.deploy.export import GOLDEN_FEATURES, OPSET, write_golden_onnx
+from entrain.deploy.export import OPSET, write_golden_onnx
 from entrain.deploy.lowering.importer import import_onnx
-from entrain.deploy.lowering.interpreter import interpret, run_layer
+from entrain.deploy.lowering.interpreter import interpret
 from entrain.deploy.lowering.network import read_network
 from entrain.deploy.lowering.stage import lower
 from entrain.deploy.onnx_session import OnnxSession
@@ -57,25 +58,6 @@ def test_the_whole_road_of_a_network(exported, variant, tmp_path):
         features=one.features[:8, None],
     )
     assert model.arena_bytes <= 1.1 * model.arena_bound
-
-
-def check_layers(graph, golden, given):
-    """Every layer is within a step of onnxruntime's, given onnxruntime's own inputs."""
-    differences = {layer.name: [] for layer in graph.layers}
-    with np.load(golden) as arrays:
-        assert set(arrays) >= {GOLDEN_FEATURES, *(x.output.onnx_output for x in graph.layers)}
-        for k in range(len(arrays[GOLDEN_FEATURES])):
-            values = {graph.input.name: given[k]}
-            for layer in graph.layers:
-                boundary = arrays[layer.output.onnx_output][k]
-                values[layer.name] = layer.output.from_onnx(boundary[None])
-            for layer in graph.layers:
-                theirs = values[layer.name].astype(int)
-                differences[layer.name].append(np.abs(run_layer(layer, values) - theirs))
-    for name, steps in differences.items():
-        assert np.max(steps) <= 1, name
-        # a fused attention rounds once; onnxruntime sums in single precision
-        assert np.mean(np.equal(steps, 0)) > (0.98 if "context" in name else 0.99), name
 
 
 def test_without_its_recogniser_attention_is_integers_too(exported, variant, tmp_path):

@@ -6,6 +6,7 @@ import numpy as np
 import onnx
 import pytest
 import torch
+from golden_layers import check_layers
 
 from entrain.deploy.errors import CheckpointError, UsageError
 from entrain.deploy.export import export_onnx, write_golden_onnx
@@ -126,13 +127,32 @@ def test_the_words_lie_in_one_table_of_int8(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("style", "said"),
-    [(BlockStyle(norm="layer"), "norm 'layer'"), (BlockStyle(activation="gelu"), "'gelu'")],
+    ("norm", "activation", "slug"),
+    [
+        ("layer", "gelu", "oscillator-relu"),  # the paper's own style
+        ("layer", "relu", "uniform"),
+        ("batch", "gelu", "uniform"),
+    ],
 )
-def test_what_does_not_fold_into_integers_is_refused(style, said):
-    with pytest.raises(UsageError, match=said) as caught:
-        new_quantized_agreement(random_network("softmax", style=style))
-    assert "train the network with" in caught.value.remedy
+def test_other_norms_and_activations_go_the_whole_road(norm, activation, slug, tmp_path):
+    style = BlockStyle(norm, activation, dropout=0.1)
+    network, path = random_network(slug, style=style), tmp_path / "model.onnx"
+    exported(network, path)
+    asked = sentences(200, 52)
+    graph, session = read_network(path, "agreement"), OnnxSession(path, "agreement")
+    names = [layer.name for layer in graph.layers]
+    assert ("attention_norm" in names) == ("head_norm" in names) == (norm == "layer")
+    theirs = np.concatenate([session.run(one[None])[session.outputs[0]] for one in asked.numpy()])
+    given = asked.numpy().astype(np.uint8)
+    ours = np.stack([interpret(graph, one)[graph.output.name][0] for one in given])
+    with torch.no_grad():
+        real = network(asked).numpy()
+    assert (ours.argmax(1) == theirs.argmax(1)).mean() >= 0.97
+    assert (ours.argmax(1) == real.argmax(1)).mean() > 0.9
+
+    write_golden_onnx(path, asked[:20].numpy(), tmp_path / "golden_onnx.npz")
+    check_layers(graph, tmp_path / "golden_onnx.npz", given)
+    lower(path, tmp_path / "lowered", task="agreement", name="a", features=asked[:4].numpy())
 
 
 @pytest.mark.parametrize("slug", ["relu-normalised", "none"])
