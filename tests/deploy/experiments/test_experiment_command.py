@@ -2,105 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
-import importlib.util
-import io
-import json
-import os
-import signal
-import socket
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from commands import entrain
+from fitting_experiment import change, run
 
 from entrain.deploy.cli.experiment_table import law_words
 from entrain.models.experiments.power_law import fit_power_law
 from entrain.models.experiments.specification import experiment_names
-from entrain.models.experiments.workloads import WORKLOADS
-
-FILE = """
-title = "Fitting"
-paper = "a paper, table 1"
-workload = "fitting"
-baseline = "plain"
-seeds = 2
-comment = "Read this [first]."
-[metrics.hard]
-title = "hard"
-unit = "%"
-better = "higher"
-margin = 1.0
-[settings]
-epochs = 3
-[variants.plain]
-[variants.steep]
-title = "a steep one"
-slope = 3.0
-[[plots]]
-kind = "metric"
-y = "hard"
-title = "Hard"
-"""
-ROOT = Path(__file__).resolve().parents[2]
-# A command line that knows the workload of the tests too.
-PROGRAM = """
-import signal
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a runner of tests may ignore it
-from entrain.models.experiments.workloads import WORKLOADS
-WORKLOADS["fitting"] = "fitting_workload:Fitting"
-from entrain.deploy.cli import main
-main()
-"""
-
-
-@dataclass(frozen=True)
-class Ended:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def value(self) -> Any:
-        return json.loads(self.out)
-
-
-@pytest.fixture(autouse=True)
-def _in_a_folder_with_an_experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.setitem(WORKLOADS, "fitting", "fitting_workload:Fitting")
-    Path("fitting.toml").write_text(FILE)
-
-
-def entrain(*arguments: str) -> Ended:
-    from entrain.deploy.cli import main
-
-    out, err = io.StringIO(), io.StringIO()
-    with (
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(err),
-        pytest.raises(SystemExit) as ending,
-    ):
-        main(arguments)
-    assert isinstance(ending.value.code, int)
-    return Ended(ending.value.code, out.getvalue(), err.getvalue())
-
-
-def run(*arguments: str) -> Ended:
-    return entrain("experiment", "run", "fitting.toml", "--jobs", "1", *arguments)
-
-
-def change(old: str, new: str) -> None:
-    path = Path("fitting.toml")
-    assert old in path.read_text()
-    path.write_text(path.read_text().replace(old, new, 1))
 
 
 def test_list_gives_names_or_a_table() -> None:
@@ -359,107 +271,3 @@ def test_an_unknown_key_for_a_nested_command_is_refused_with_its_line(text: str,
     ended = entrain("experiment", "list")
     assert ended.code == 2
     assert f"at: entrain.toml:{line}\n" in ended.err
-
-
-def started(*arguments: str) -> subprocess.Popen[str]:
-    """The command in a process group of its own, as a terminal starts it."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "tests" / "helpers")}
-    return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, "experiment", "run", "fitting.toml", *arguments],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-
-
-def wait_for(seen: Callable[[], bool], process: subprocess.Popen[str]) -> None:
-    while not seen():
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.02)
-
-
-@pytest.mark.parametrize("jobs", ["1", "2"])
-def test_ctrl_c_exits_130_keeps_what_is_finished_and_the_next_run_ends_alike(jobs: str) -> None:
-    change("slope = 3.0", "slope = 3.0\nepochs = 20000")
-    process = started("--jobs", jobs)
-    folder = Path("runs/experiment-fitting-small")
-    wait_for(
-        lambda: any(folder.glob("plain-seed*.json")) and any(folder.glob("steep-*.pt")), process
-    )
-    os.killpg(process.pid, signal.SIGINT)
-    out, err = process.communicate()
-    assert process.returncode == 130
-    assert out == ""
-    assert "of 4 runs are finished and kept" in err
-    assert "To go on: " in err
-    assert not list(folder.glob("steep-seed?.json"))
-    assert run("--variants", "plain", "--json").value[0]["n_seeds"] == 2
-
-
-RAY = importlib.util.find_spec("ray") is not None
-
-
-def test_without_ray_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "ray", None)
-    ended = run("--ray", "127.0.0.1:1")
-    assert ended.code == 2
-    assert "ray is not installed" in ended.err
-    assert "try: pip install 'entrain-edge[cluster]'" in ended.err
-
-
-@pytest.fixture
-def ray_address(tmp_path: Path) -> Iterator[str]:
-    """A Ray cluster of this machine alone, on the loopback interface."""
-    import ray
-
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command = [sys.executable, "-m", "ray.scripts.scripts"]
-    options = [
-        "--head", "--node-ip-address=127.0.0.1", f"--port={port}", "--num-cpus=2",
-        "--include-dashboard=false", "--disable-usage-stats", "--object-store-memory=100000000",
-        "--block",
-    ]  # fmt: skip
-    with (tmp_path / "ray.log").open("w") as log:
-        head = subprocess.Popen(
-            [*command, "start", *options],
-            env=environment,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-    address = f"127.0.0.1:{port}"
-    try:
-        while True:
-            assert head.poll() is None, (tmp_path / "ray.log").read_text()
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-                break
-        yield address
-    finally:
-        ray.shutdown()
-        head.terminate()
-        head.wait()
-
-
-@pytest.mark.long
-@pytest.mark.skipif(not RAY, reason="ray is not installed: pip install 'entrain-edge[cluster]'")
-def test_a_ray_cluster_comes_to_the_same(ray_address: str) -> None:
-    alone = run("--json", "--runs-dir", "alone").value
-    ended = entrain(
-        "experiment", "run", "fitting.toml", "--ray", ray_address, "--json", "--runs-dir", "cluster"
-    )
-    assert ended.code == 0, ended.err
-    figures = [[(row["variant"], row["values"]) for row in rows] for rows in (alone, ended.value)]
-    assert figures[0] == figures[1]
-
-
-@pytest.mark.long
-@pytest.mark.skipif(not RAY, reason="ray is not installed: pip install 'entrain-edge[cluster]'")
-def test_an_address_without_a_cluster_is_wrong_use() -> None:
-    ended = run("--ray", "127.0.0.1:1")
-    assert ended.code == 2
-    assert "no Ray cluster answers" in ended.err
