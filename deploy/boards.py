@@ -27,11 +27,13 @@ class Board(BaseModel):
         cpu: the core, for instance ``Cortex-M4F``.
         isa: the compiler's flags that choose the instruction set.
         mhz: the core's clock in megahertz.
+        macs_per_instruction: multiply-adds of 8-bit numbers that one instruction does at most.
         flash_bytes: memory for code and constants, in bytes.
         ram_bytes: memory for variables and stack, in bytes.
         state: ``emulated`` if QEMU stands in for it, ``hardware`` if only a real board will do.
         flasher: a key of ``entrain.deploy.flash.FLASHERS``.
         emulator: QEMU's name of the machine, or None.
+        llvm_triple: LLVM's name of the instruction set, for comparisons with it, or None.
         cost: coefficients from counted instructions to modelled cycles and energy, or None.
     """
 
@@ -42,11 +44,13 @@ class Board(BaseModel):
     cpu: Text
     isa: tuple[Annotated[str, Field(pattern="^-m")], ...]
     mhz: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    macs_per_instruction: Annotated[float, Field(gt=0, allow_inf_nan=False)]
     flash_bytes: Annotated[int, Field(gt=0)]
     ram_bytes: Annotated[int, Field(gt=0)]
     state: Literal["emulated", "hardware"]
     flasher: Text
     emulator: Text | None = None
+    llvm_triple: Text | None = None
     cost: CostCoefficients | None = None
 
     @property

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from entrain.deploy.comparisons import Predictions, compare
 from entrain.deploy.errors import ResultsError
-from entrain.deploy.results import Environment, Results, read_results, write_results
+from entrain.deploy.results import Environment, Results
+from entrain.deploy.results_file import read_results, write_results
 
 
 class Journal:

@@ -14,18 +14,6 @@ from entrain.deploy.lowering.tensors import buffers, random_integers
 from entrain.deploy.meters.modelled import CostModel
 from entrain.deploy.results import Figure, amdahl_bound
 
-# Multiply-adds of 8-bit numbers that one instruction of the core does, by the compiler's flag.
-# Arm's reference manuals: SMLAD adds two products, VMLADAV.S8 sixteen; without either it is MLA,
-# and MUL and ADDS on the Cortex-M0.
-_MACS_AN_INSTRUCTION = {
-    "cortex-m0": 0.5,
-    "cortex-m3": 1.0,
-    "cortex-m4": 2.0,
-    "cortex-m7": 2.0,
-    "cortex-m33": 2.0,
-    "cortex-m55": 16.0,
-}
-
 
 @dataclass(frozen=True)
 class LayerProfile:
@@ -75,14 +63,14 @@ class Profile:
     total: int
 
     @property
-    def core(self) -> int:
+    def core_instructions(self) -> int:
         """Instructions of the attention cores."""
         return sum(layer.instructions for layer in self.layers if layer.attention)
 
     @property
     def amdahl_bound(self) -> float | None:
         """How many times fewer instructions if the attention cores took none; None without one."""
-        return amdahl_bound(self.core, self.total)
+        return amdahl_bound(self.core_instructions, self.total)
 
 
 def profile_model(model: LoweredModel, firmware: Firmware) -> Profile:
@@ -127,5 +115,4 @@ def _cycles(instructions: int, board: Board) -> Figure | None:
 
 
 def _bound(macs: int, board: Board) -> int | None:
-    at_once = _MACS_AN_INSTRUCTION.get(board.core)
-    return None if not macs or at_once is None else round(macs / at_once)
+    return round(macs / board.macs_per_instruction) if macs else None

@@ -10,10 +10,23 @@ import numpy as np
 
 from entrain.deploy.device.client import Client
 from entrain.deploy.errors import ModelError, ProtocolError
-from entrain.deploy.lowering.artifact import LoweredModel
+from entrain.deploy.lowering.artifact import LoweredModel, TensorRecord
 from entrain.deploy.lowering.graph import Array
 from entrain.deploy.lowering.stage import GOLDEN_FILE
 from entrain.deploy.lowering.tensors import buffers, unpacked
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """An element that differs.
+
+    Attributes:
+        inference: number of the golden input.
+        element: its place in the ONNX tensor, whatever the order in which the device stores it.
+    """
+
+    inference: int
+    element: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -25,12 +38,24 @@ class Compared:
         elements: how many were compared.
         differing: how many of them are not equal.
         largest: the largest difference, in steps.
+        first: the first that differs; None if all are equal.
     """
 
     name: str
     elements: int
     differing: int
     largest: int
+    first: Divergence | None
+
+    def __str__(self) -> str:
+        """What differs, for a person."""
+        if self.first is None:
+            return f"{self.name} is equal"
+        return (
+            f"{self.differing} of {self.elements} elements of {self.name} differ, by "
+            f"{self.largest} steps at most; the first is {list(self.first.element)} of golden "
+            f"input {self.first.inference}"
+        )
 
 
 def read_golden(folder: Path, model: LoweredModel) -> dict[str, Array]:
@@ -67,7 +92,7 @@ def compare_outputs(
     answers = [_outputs(model, client.classify(one)) for one in given]
     return tuple(
         _compared(
-            output.name,
+            output,
             [answer[output.name].tobytes() for answer in answers],
             golden[output.name],
         )
@@ -93,7 +118,7 @@ def compare_layers(
     """
     traces = [client.trace(one) for one in buffers(model.inputs, golden)]
     return tuple(
-        _compared(layer.name, [trace.get(layer.id, b"") for trace in traces], golden[layer.name])
+        _compared(layer, [trace.get(layer.id, b"") for trace in traces], golden[layer.name])
         for layer in model.layers
     )
 
@@ -103,16 +128,19 @@ def first_divergence(compared: tuple[Compared, ...]) -> Compared | None:
     return next((each for each in compared if each.differing), None)
 
 
-def _compared(name: str, answers: list[bytes], expected: Array) -> Compared:
+def _compared(tensor: TensorRecord, answers: list[bytes], expected: Array) -> Compared:
     elements = differing = largest = 0
-    for answer, wanted in zip(answers, expected, strict=True):
+    first = None
+    for inference, (answer, wanted) in enumerate(zip(answers, expected, strict=True)):
         if len(answer) != wanted.nbytes:
-            raise _wrong_length(len(answer), name, wanted.nbytes)
+            raise _wrong_length(len(answer), tensor.name, wanted.nbytes)
         steps = np.abs(np.frombuffer(answer, wanted.dtype).astype(int) - wanted.ravel())
         elements += steps.size
         differing += int(np.count_nonzero(steps))
         largest = max(largest, int(steps.max(initial=0)))
-    return Compared(name, elements, differing, largest)
+        if first is None and steps.any():
+            first = Divergence(inference, tensor.place(int(np.argmax(steps > 0))))
+    return Compared(tensor.name, elements, differing, largest, first)
 
 
 def _wrong_length(sent: int, name: str, expected: int) -> ProtocolError:

@@ -46,6 +46,7 @@ from entrain.deploy.arithmetic.requantization import (
     dequantize,
     fixed_point,
     integer_range,
+    narrow_fixed_point,
     quantize,
     requantize,
 )
@@ -83,6 +84,7 @@ __all__ = [
     "interpolate",
     "leading_zeros",
     "linear_average",
+    "narrow_fixed_point",
     "plain_read_out",
     "quantize",
     "quotient",

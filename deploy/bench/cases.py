@@ -46,6 +46,8 @@ CASES: dict[str, Callable[[], LoweredGraph]] = {
         shapes.convolution, "depthwise", (25, 5, 64), (64, 1, 3, 3), DEPTHWISE
     ),
     "residual add 49x32": partial(shapes.residual_add, 49, 32),
+    "layer norm 49x32": partial(shapes.layer_norm, 49, 32),
+    "gelu 49x128": partial(shapes.gelu, 49, 128),
     **{
         f"attention core {name}": partial(core, HEADS, TOKENS, D_HEAD)
         for name, core in CORES.items()

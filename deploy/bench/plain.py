@@ -1,4 +1,7 @@
-"""A product as anyone would write it in C: loops, an int32 sum, one requantization."""
+"""Layers as anyone would write them in C: plain loops.
+
+A product is an int32 sum and one requantization, a function of a byte one look into its table.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from entrain.deploy.lowering.codegen import C_TYPES
 from entrain.deploy.lowering.functions import ARITHMETIC, LayerFunction
 from entrain.deploy.lowering.graph import Array, Layer, Node
+from entrain.deploy.lowering.kernels.bytes_in_order import bytes_in_order
 from entrain.deploy.lowering.operators.convolution import Convolution
 from entrain.deploy.lowering.operators.elementwise import ADD_INTEGERS
 from entrain.deploy.lowering.operators.leaves import Constant
+from entrain.deploy.lowering.operators.lookup import Lookup
 from entrain.deploy.lowering.operators.matmul import MatMul
 from entrain.deploy.lowering.operators.quantizers import Requantize
 
@@ -28,7 +34,31 @@ class _Product:
 
 
 def plain_function(layer: Layer) -> LayerFunction | None:
-    """The layer in plain loops; None if it is no product by weights with one multiplier."""
+    """The layer in plain loops; None if it is neither of the above."""
+    return _lookup(layer) if isinstance(layer.expression.operator, Lookup) else _sums(layer)
+
+
+def _lookup(layer: Layer) -> LayerFunction | None:
+    """A function of stored bytes in their order; None if they lie in another order."""
+    index, table = layer.expression.operands
+    view = bytes_in_order(index)
+    if view is None or view.offset or not isinstance(table.operator, Constant):
+        return None
+    source, result = (C_TYPES[value.dtype] for value in (view.value, layer.output))
+    name, first = view.value.name, -view.zero_point
+    text = (
+        f"static NOINLINE void {layer.symbol}(const {source} *restrict {name}_in, "
+        f"const {result} *restrict table, {result} *restrict output) {{\n"
+        f"    for (int32_t i = 0; i < {layer.output.size}; ++i) {{\n"
+        f"        output[i] = table[{name}_in[i] + {first}];\n"
+        "    }\n}\n"
+    )
+    constants = (("table", _constant(table)),)
+    return LayerFunction(layer, text, (view.value,), constants, frozenset({ARITHMETIC}))
+
+
+def _sums(layer: Layer) -> LayerFunction | None:
+    """A product by constant weights with one multiplier; None if it is none."""
     product = _product(layer)
     if product is None:
         return None

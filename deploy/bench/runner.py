@@ -17,8 +17,7 @@ from entrain.deploy.lowering.emit import emit_model
 from entrain.deploy.lowering.functions import layer_function
 from entrain.deploy.lowering.graph import Array, LoweredGraph
 from entrain.deploy.lowering.interpreter import interpret
-from entrain.deploy.lowering.memory import plan_memory
-from entrain.deploy.lowering.program import Program
+from entrain.deploy.lowering.program import planned
 from entrain.deploy.lowering.tensors import random_integers
 
 OURS = "ours"
@@ -88,9 +87,7 @@ def _run(
     graph: LoweredGraph, made: list[Made], board: Board, folder: Path
 ) -> tuple[Firmware, dict[str, int]]:
     """Build a network of these functions, check its every layer, and count its instructions."""
-    functions = tuple(each.function for each in made)
-    scratch = {f.layer.name: f.scratch_bytes for f in functions}
-    program = Program(graph, functions, plan_memory(graph, scratch))
+    program = planned(graph, tuple(each.function for each in made))
     lowered = folder / "lowered"
     lowered.mkdir(parents=True)
     for file, text in emit_model(program, "bench").files:

@@ -7,7 +7,11 @@ the inputs with which CMSIS-NN was counted.
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import erf
 
+from entrain.deploy.lowering.composing import whole
+from entrain.deploy.lowering.composites.function import Function
+from entrain.deploy.lowering.composites.unit import Unit
 from entrain.deploy.lowering.fusion.contract import Mechanism
 from entrain.deploy.lowering.fusion.linear import LinearMechanism
 from entrain.deploy.lowering.fusion.oscillator import UNIT_STEPS, OscillatorMechanism
@@ -19,8 +23,10 @@ from entrain.deploy.lowering.operators.elementwise import SUBTRACT_INTEGERS
 from entrain.deploy.lowering.operators.layout import Permute, Slice, permuted
 from entrain.deploy.lowering.operators.leaves import Load, load
 from entrain.deploy.lowering.operators.matmul import MatMul
-from entrain.deploy.lowering.quantity import Affine, Term, rearrange
+from entrain.deploy.lowering.quantity import Affine, Reals, Term, rearrange
 from entrain.deploy.lowering.requantization import quantized_expression
+from entrain.deploy.lowering.translations.elementwise import scaled
+from entrain.deploy.lowering.translations.reductions import without_mean
 from entrain.deploy.lowering.views import View
 
 INPUT_ZERO_POINT, OUTPUT_ZERO_POINT = 5, -3
@@ -89,6 +95,28 @@ def residual_add(rows: int, columns: int) -> LoweredGraph:
     step = np.asarray(OUTPUT_SCALE / 2)
     quantity = Affine(tuple(Term(part, step) for part in parts), np.zeros(()), parts[0].shape)
     return _network(f"residual add {rows}x{columns}", source, quantity, "add")
+
+
+def layer_norm(rows: int, columns: int, epsilon: float = 1e-5) -> LoweredGraph:
+    """Each row without its mean, divided by its standard deviation; 64 steps of the result."""
+    source, x = _input(1, rows, columns)
+    values = Affine((Term(x, np.asarray(INPUT_SCALE)),), np.zeros(()), x.shape)
+    unit = whole(Unit(without_mean(values, (2,)), (2,), epsilon * columns))
+    quantity = scaled(unit, np.asarray(64 * OUTPUT_SCALE * np.sqrt(columns)), x.shape)
+    return _network(f"layer norm {rows}x{columns}", source, quantity, "normalization")
+
+
+def gelu(rows: int, columns: int) -> LoweredGraph:
+    """GELU from about -4 to 4, element by element; 32 steps of the result are 1."""
+    source, x = _input(1, rows, columns)
+    values = Affine((Term(x, np.asarray(1 / 32)),), np.zeros(()), x.shape)
+    quantity = scaled(whole(Function(values, _gelu)), np.asarray(32 * OUTPUT_SCALE), x.shape)
+    return _network(f"gelu {rows}x{columns}", source, quantity, "lookup")
+
+
+def _gelu(x: Reals) -> Reals:
+    value: Reals = 0.5 * x * (1.0 + erf(x / np.sqrt(2.0)))
+    return value
 
 
 def attention(

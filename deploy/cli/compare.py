@@ -38,7 +38,7 @@ from entrain.deploy.cli.train import fetch
 from entrain.deploy.errors import Mismatch, UsageError, concerning
 from entrain.deploy.quantization.deployable import require_deployable
 from entrain.deploy.recipe import open_run
-from entrain.deploy.results import row_values
+from entrain.deploy.results_file import row_values
 from entrain.deploy.runs import DEFAULT_ROOT, Run, comparison_folder
 from entrain.deploy.target import Target
 from entrain.deploy.tasks import Choices, Recipe

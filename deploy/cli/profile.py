@@ -48,9 +48,10 @@ def profile(
         between = bounds(found.cycles, count)
         out.remark(f"Cycles, modelled: {count(found.cycles.value)} ({between}); by layer in --json")
     if found.amdahl_bound is not None:
+        core = found.core_instructions
         out.remark(
-            f"Attention core: {count(found.core)}, {percent(found.core / found.total)}. If it cost "
-            f"nothing: {times(found.amdahl_bound)} fewer instructions (Amdahl's bound)"
+            f"Attention core: {count(core)}, {percent(core / found.total)}. If it cost nothing: "
+            f"{times(found.amdahl_bound)} fewer instructions (Amdahl's bound)"
         )
 
 
@@ -58,7 +59,7 @@ def _value(found: Profile) -> dict[str, Any]:
     return {
         "instructions": found.total,
         "cycles": _figure(found.cycles),
-        "core_instructions": found.core,
+        "core_instructions": found.core_instructions,
         "amdahl_bound": found.amdahl_bound,
         "layers": [
             {

@@ -9,7 +9,7 @@ import typer
 
 from entrain.deploy.cli.options import AsJson, Quiet, RunsDir, Verbose
 from entrain.deploy.cli.output import Output
-from entrain.deploy.results import read_results, row_values
+from entrain.deploy.results_file import read_results, row_values
 from entrain.deploy.runs import DEFAULT_ROOT, find_run, newest_results
 
 Source = Annotated[

@@ -18,6 +18,7 @@ from entrain.deploy.runs import DEFAULT_ROOT
 
 if TYPE_CHECKING:
     from entrain.deploy.cli.progress import Stages
+    from entrain.deploy.device.address import Address
     from entrain.deploy.device.client import Client
     from entrain.deploy.device.protocol import StackUse
     from entrain.deploy.lowering.artifact import LoweredModel
@@ -44,15 +45,17 @@ def validate(
 ) -> None:
     """Hold a device to the golden integers; exit 1 where it differs, the first layer named."""
     from entrain.deploy import pipeline, validation
+    from entrain.deploy.device.address import QemuAddress, parse_address
     from entrain.deploy.lowering.artifact import read_lowered
 
     out = Output(machine, quiet, verbose)
+    address = QemuAddress() if device is None else parse_address(device)
     chosen = run_or_small_default(runs_dir, run, out)
     with shown_stages(out) as stages:
         pipeline.complete(chosen, data_of(chosen, stages), stages)
         model = read_lowered(chosen.lowered)
         golden = validation.read_golden(chosen.lowered, model)
-        with _connected(chosen, device, stages, trace=layers) as client:
+        with _connected(chosen, address, stages, trace=layers) as client:
             compare = validation.compare_layers if layers else validation.compare_outputs
             compared = compare(client, model, golden)
             stack = _stack_use(client)
@@ -69,21 +72,30 @@ def validate(
         out.remark(f"Stack used, at most: {stack.used:,} of {stack.reserved:,} bytes (measured)")
     if diverging is not None:
         raise Mismatch(
-            f"{diverging.differing} of {diverging.elements} elements of {diverging.name} differ, "
-            f"by {diverging.largest} steps at most",
-            where=f"{chosen.name} on {device or 'qemu'}",
-            remedy="flash this run's firmware, then validate again; --layers names the first layer",
+            str(diverging),
+            where=f"{chosen.name} on {address}",
+            remedy=_remedy(address, layers=layers),
         )
 
 
-def _connected(run: Run, device: str | None, stages: Stages, *, trace: bool) -> Client:
+def _remedy(address: Address, *, layers: bool) -> str:
+    """What to do about a difference; an emulator always runs the firmware of this run."""
+    from entrain.deploy.device.address import SerialAddress
+
+    if isinstance(address, SerialAddress):
+        remedy = "flash this run's firmware, then validate again"
+    else:
+        remedy = "lower the model again; if that repeats, please report it with the model"
+    return remedy if layers else f"{remedy}; --layers names the first layer"
+
+
+def _connected(run: Run, address: Address, stages: Stages, *, trace: bool) -> Client:
     """The device, which runs this model; an emulator is started with a build of it."""
     from entrain.deploy import pipeline
     from entrain.deploy.device import connect
-    from entrain.deploy.device.address import DEFAULT_BOARD, QemuAddress, parse_address
+    from entrain.deploy.device.address import QemuAddress
     from entrain.deploy.measure import check_model
 
-    address = QemuAddress(DEFAULT_BOARD) if device is None else parse_address(device)
     if isinstance(address, QemuAddress):
         board = board_named(address.board, "--device")
         build = pipeline.build_trace if trace else pipeline.build

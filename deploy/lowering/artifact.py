@@ -9,6 +9,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from entrain.deploy.errors import ModelError
@@ -26,7 +27,10 @@ class _Record(BaseModel):
 
 
 class TensorRecord(_Record):
-    """An 8-bit tensor: ``real = scale * (q - zero_point)``."""
+    """An 8-bit tensor: ``real = scale * (q - zero_point)``.
+
+    Axis k is axis ``axes[k]`` of the ONNX tensor; null: they are in the same order.
+    """
 
     name: str
     shape: tuple[int, ...]
@@ -34,11 +38,18 @@ class TensorRecord(_Record):
     scale: float
     zero_point: int
     onnx_outputs: tuple[str, ...]
+    axes: tuple[int, ...] | None = None
 
     @property
     def size(self) -> int:
         """Elements, and bytes."""
         return prod(self.shape)
+
+    def place(self, element: int) -> tuple[int, ...]:
+        """Where the element that is stored at this place stands in the ONNX tensor."""
+        stored = [int(index) for index in np.unravel_index(element, self.shape)]
+        axes = range(len(stored)) if self.axes is None else self.axes
+        return tuple(index for _, index in sorted(zip(axes, stored, strict=True)))
 
 
 class LayerRecord(TensorRecord):
@@ -120,6 +131,7 @@ def _fields(value: Value) -> dict[str, Any]:
         "scale": value.scale,
         "zero_point": value.zero_point,
         "onnx_outputs": (value.onnx_output,),
+        "axes": value.axes,
     }
 
 

@@ -21,6 +21,7 @@ from entrain.deploy.lowering.graph import Array, Layer, LoweredGraph, Node, Shap
 from entrain.deploy.lowering.operators import apply, constant
 from entrain.deploy.lowering.operators.convolution import Convolution
 from entrain.deploy.lowering.operators.elementwise import Elementwise
+from entrain.deploy.lowering.operators.heads import AttentionOperator
 from entrain.deploy.lowering.operators.layout import Reshape, permuted
 from entrain.deploy.lowering.operators.leaves import Constant, Load, load
 from entrain.deploy.lowering.operators.lookup import Lookup
@@ -29,10 +30,10 @@ from entrain.deploy.lowering.operators.pool import PoolMax, PoolSum
 from entrain.deploy.lowering.operators.quantizers import Requantize
 from entrain.deploy.lowering.translations.offsets import less
 from entrain.deploy.lowering.translations.offsets import stored as stored_integers
-from entrain.deploy.lowering.views import View, result_places, strides_of, view_of
+from entrain.deploy.lowering.views import result_places, strides_of, view_of
 
 SPATIAL = (Convolution, PoolMax, PoolSum)
-ELEMENT_BY_ELEMENT = (Constant, Elementwise, Load, Lookup, Requantize)
+IN_ELEMENTWISE_LAYERS = (Constant, Elementwise, Load, Lookup, Requantize)
 
 
 def channels_last(graph: LoweredGraph) -> LoweredGraph:
@@ -70,7 +71,9 @@ def _images(graph: LoweredGraph) -> set[str]:
     Those are images that a convolution or a pool reads or writes channel by channel, and whatever
     element-wise layers connect with them.
     """
-    kept = {value.name for value in (*graph.inputs, *graph.outputs)} | _read_by_view(graph)
+    kept = {value.name for value in (*graph.inputs, *graph.outputs)} | _by_strides_of_their_own(
+        graph
+    )
     chosen = {name for layer in graph.layers for name in _channel_by_channel(layer)} - kept
     while True:
         more = set(chosen)
@@ -83,13 +86,15 @@ def _images(graph: LoweredGraph) -> set[str]:
         chosen = more
 
 
-def _read_by_view(graph: LoweredGraph) -> set[str]:
-    """Values that an operator reads by strides of its own: they must lie as it knows them."""
-    operators = (node.operator for layer in graph.layers for node in layer.expression.walk())
-    fields = (
-        field for operator in operators for field in getattr(operator, "__dict__", {}).values()
-    )
-    return {field.value.name for field in fields if isinstance(field, View)}
+def _by_strides_of_their_own(graph: LoweredGraph) -> set[str]:
+    """Values that an operator reads and writes by strides of its own: they lie as it knows them."""
+    found = set()
+    for layer in graph.layers:
+        operator = layer.expression.operator
+        if isinstance(operator, AttentionOperator):
+            views = (operator.query, operator.key, operator.value)
+            found |= {layer.output.name, *(view.value.name for view in views)}
+    return found
 
 
 def _channel_by_channel(layer: Layer) -> set[str]:
@@ -141,7 +146,7 @@ def _is_elementwise(layer: Layer) -> bool:
     """Whether every element of the output depends on the elements in the same place alone."""
     nodes = list(layer.expression.walk())
     same = all(value.shape == layer.output.shape for value in layer.inputs)
-    return same and all(isinstance(node.operator, ELEMENT_BY_ELEMENT) for node in nodes)
+    return same and all(isinstance(node.operator, IN_ELEMENTWISE_LAYERS) for node in nodes)
 
 
 # --- how expressions read and write them

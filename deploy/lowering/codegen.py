@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from entrain.deploy.lowering.c_text import readable
+
 C_TYPES = {
     "int8": "int8_t",
     "uint8": "uint8_t",
@@ -48,7 +50,7 @@ def function_to_c(function: Any, symbol: str) -> CFunction:
     module = transform.LowerIntrin()(tvm.IRModule({symbol: bare}))
     text = tvm.get_global_func("target.build.c")(module, target).inspect_source()
     text = _tidy(text, symbol)
-    return CFunction(text, _stack_array_bytes(text))
+    return CFunction(readable(text), _stack_array_bytes(text))
 
 
 def bare_function(function: Any, symbol: str, target: Any) -> Any:
@@ -122,7 +124,7 @@ def _tidy(text: str, symbol: str) -> str:
     if start is None:
         raise LookupError(f"TVM printed no function {symbol}")
     body = text[start.start() :].split("\nTVM_DLL", maxsplit=1)[0].strip()
-    body = re.sub(r"\b([a-z]+_\d+)_ptr\b", r"\1", body)
+    body = re.sub(r"\b([a-z]+(?:_[a-z]+)*_\d+)_ptr\b", r"\1", body)
     head, rest = body.split("{", 1)
     parameters = re.findall(r"(\w+)\* (\w+)", head)
     *read, written = parameters

@@ -22,6 +22,7 @@ Shape = tuple[int, ...]
 Interval = tuple[float, float]
 
 UNBOUNDED: Interval = (-inf, inf)
+BYTES = ("int8", "uint8")  # what values between layers may be
 
 
 class Operator(Protocol):

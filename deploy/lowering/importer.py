@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from entrain.deploy.errors import ModelError, UnsupportedOperator
-from entrain.deploy.lowering.graph import Layer, LoweredGraph, Node, Value
+from entrain.deploy.errors import ModelError, UnsupportedOperator, concerning
+from entrain.deploy.lowering.graph import BYTES, Layer, LoweredGraph, Node, Value
 from entrain.deploy.lowering.layer_names import identifier, layer_names
 from entrain.deploy.lowering.onnx_file import boundaries, read_onnx, with_boundaries_as_outputs
 from entrain.deploy.lowering.operators import apply, constant
 from entrain.deploy.lowering.operators.elementwise import SUBTRACT_INTEGERS
 from entrain.deploy.lowering.operators.leaves import Load, load
-from entrain.deploy.lowering.quantity import Affine, Quantity, Term, known, sole_term, value_of
+from entrain.deploy.lowering.quantity import Affine, Quantity, Term, known, value_of
 from entrain.deploy.lowering.relax_function import (
     DEQUANTIZE,
     QUANTIZE,
@@ -30,11 +30,10 @@ from entrain.deploy.lowering.relax_function import (
     read_function,
     tensors_of,
 )
-from entrain.deploy.lowering.requantization import quantized_expression, title_of
+from entrain.deploy.lowering.requantization import moved_bytes, quantized_expression, title_of
 from entrain.deploy.lowering.translations import TRANSLATIONS
 from entrain.deploy.lowering.views import strides_of, view_of
 
-VALUE_TYPES = ("int8", "uint8")
 INDEX_TYPES = ("int32", "int64")  # of what a Gather chooses by
 INTEGER_INPUT = "uint8"  # a firmware reads bytes
 
@@ -158,11 +157,12 @@ class _Walk:
             value = Value(label, shape, INTEGER_INPUT, 1.0, 0, name)
             self.inputs[parameter] = value
             self.quantities[parameter] = _dequantized(value)
-        elif kind in VALUE_TYPES:
+        elif kind in BYTES:
             for call in self.function.bindings.values():
                 if operator_of(call) == DEQUANTIZE and call.args[0].same_as(parameter):
-                    value = self._value(_Boundary(name, name, label), call)
-                    self.values[parameter] = self._input(parameter, value)
+                    with concerning(f"{self.path}: input {name}"):
+                        value = self._value(_Boundary(name, name, label), call)
+                        self.values[parameter] = self._input(parameter, value)
 
     def _unused(self, label: str) -> str:
         """The label, or another one if a layer or an input is called so."""
@@ -233,7 +233,7 @@ class _Walk:
         # of a DequantizeLinear, what it reads: a model's input of bytes
         kind = (call if operator_of(call) == QUANTIZE else call.args[0]).ty
         dtype, shape = str(kind.dtype), tuple(int(extent) for extent in kind.shape)
-        if dtype not in VALUE_TYPES:
+        if dtype not in BYTES:
             raise UnsupportedOperator(
                 f"an activation of type {dtype}", remedy="quantize activations to int8 or uint8"
             )
@@ -300,11 +300,9 @@ def _is_copy(quantity: Quantity, value: Value) -> bool:
 
     Tools quantize what a Reshape writes as they do what it reads.
     """
-    term = sole_term(quantity)
-    if term is None or term.scale.size != 1 or np.float32(term.scale.item()) != value.scale:
-        return False
-    view = view_of(term.node)
-    if view is None or (view.value.dtype, view.zero_point) != (value.dtype, value.zero_point):
+    moved = moved_bytes(quantity, value)
+    view = None if moved is None else view_of(moved)
+    if view is None:
         return False
     places = np.arange(value.size).reshape(view.shape)
     return view.strides == strides_of(places)

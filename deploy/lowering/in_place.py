@@ -1,4 +1,4 @@
-"""Which layers may overwrite what they read: each output element needs only its own place of it."""
+"""What generated loops may overwrite: values of which each output element needs its own place."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from functools import reduce
 
 import numpy as np
 
-from entrain.deploy.lowering.graph import Array, Layer, LoweredGraph, Node, Value
+from entrain.deploy.lowering.graph import Array, Layer, Node, Value
 from entrain.deploy.lowering.operators.elementwise import Elementwise
 from entrain.deploy.lowering.operators.leaves import Load
 from entrain.deploy.lowering.operators.lookup import Lookup
@@ -21,18 +21,14 @@ NOWHERE = -1
 SEVERAL = -2
 
 
-def in_place_candidates(graph: LoweredGraph) -> dict[str, tuple[str, ...]]:
-    """For each layer the names of the values whose bytes generated loops may overwrite as they go.
+def overwritable(layer: Layer) -> tuple[str, ...]:
+    """The names of the values whose bytes generated loops may overwrite as they go.
 
     An element of the output then depends on the element of that value at the same address and on
     no other; what it makes of other values is free. Whether the value is needed afterwards is the
-    planner's question. Layers without such a value are left out.
+    planner's question.
     """
-    found = {
-        layer.name: tuple(value.name for value in layer.inputs if _may_overwrite(layer, value))
-        for layer in graph.layers
-    }
-    return {name: values for name, values in found.items() if values}
+    return tuple(value.name for value in layer.inputs if _may_overwrite(layer, value))
 
 
 def _may_overwrite(layer: Layer, value: Value) -> bool:

@@ -40,7 +40,7 @@ class MemoryPlan:
     Attributes:
         values: all values but the model's inputs and outputs.
         scratch: of the layers that need some.
-        overwriting: layers whose output takes the bytes of one of their inputs.
+        overwritten: by the layer's name, the input whose bytes its output takes.
         arena_bytes: bytes of the arena, a multiple of the alignment.
         bound: what no plan can undercut: the most bytes in use at the same time, every layer that
             may overwrite an input doing so.
@@ -48,7 +48,7 @@ class MemoryPlan:
 
     values: tuple[Placement, ...]
     scratch: tuple[Placement, ...]
-    overwriting: frozenset[str]
+    overwritten: Mapping[str, str]
     arena_bytes: int
     bound: int
 
@@ -59,10 +59,6 @@ class MemoryPlan:
     def scratch_offset(self, layer: str) -> int:
         """Offset of a layer's scratch by the layer's name; KeyError if it needs none."""
         return {placement.name: placement.offset for placement in self.scratch}[layer]
-
-    def overwrites(self, layer: str) -> bool:
-        """Whether a layer's output shares bytes with one of its inputs."""
-        return layer in self.overwriting
 
 
 def aligned(size: int) -> int:
@@ -107,7 +103,11 @@ def plan_memory(
     layout = _smallest(values, working, choices)
     _check_size(layout.arena_bytes, f"the arena of {graph.name}")
     return MemoryPlan(
-        layout.values, layout.scratch, frozenset(layout.overwritten), layout.arena_bytes, bound
+        layout.values,
+        layout.scratch,
+        dict(layout.overwritten),
+        layout.arena_bytes,
+        bound,
     )
 
 

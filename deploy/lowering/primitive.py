@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from entrain.deploy.lowering.graph import Array, Layer, Node, Value
+from entrain.deploy.lowering.operators.broadcasting import element, static_shape
 from entrain.deploy.lowering.operators.convolution import Convolution
 from entrain.deploy.lowering.operators.gather import Gather
 from entrain.deploy.lowering.operators.leaves import Constant, Load
@@ -108,16 +110,31 @@ def layer_tensors(layer: Layer) -> Tensors:
                 tensors[id(node)] = parameters.constant(leaf, roles.get(id(node), "constant"))
             case operator:
                 last = position == len(nodes) - 1
-                name = "output" if last else f"{type(operator).__name__.lower()}_{position}"
+                name = "output" if last else f"{_word(type(operator).__name__)}_{position}"
                 operands = [tensors[id(operand)] for operand in node.operands]
                 tensors[id(node)] = operator.compute(name, *operands)
                 computed.append(tensors[id(node)])
+    result = tensors[id(layer.expression)]
+    if result.op.name != "output":  # bytes as they lie, or in another shape alone
+        computed.append(_copied(result))
     return Tensors(
         tuple(parameters.values.values()),
         tuple(parameters.constants),
         tuple(computed[:-1]),
         computed[-1],
     )
+
+
+def _copied(tensor: Any) -> Any:
+    from tvm import te
+
+    shape = static_shape(tensor)
+    return te.compute(shape, lambda *i: element(tensor, shape, i), name="output")
+
+
+def _word(name: str) -> str:
+    """A class's name as C writes names: in small letters, with underscores."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
 
 def build_primitive(layer: Layer) -> Primitive:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from entrain.deploy.lowering.functions import LayerFunction, layer_function
 from entrain.deploy.lowering.graph import LoweredGraph
-from entrain.deploy.lowering.in_place import in_place_candidates
 from entrain.deploy.lowering.memory import MemoryPlan, plan_memory
 
 
@@ -25,12 +24,14 @@ def build_program(graph: LoweredGraph) -> Program:
     Raises:
         UnsupportedOperator: a layer has no C form.
     """
-    functions = tuple(layer_function(layer) for layer in graph.layers)
-    generated = {function.layer.name for function in functions if function.generated}
-    candidates = in_place_candidates(graph)
+    return planned(graph, tuple(layer_function(layer) for layer in graph.layers))
+
+
+def planned(graph: LoweredGraph, functions: tuple[LayerFunction, ...]) -> Program:
+    """A network of given functions, one a layer, and its memory plan."""
     plan = plan_memory(
         graph,
         {function.layer.name: function.scratch_bytes for function in functions},
-        {name: values for name, values in candidates.items() if name in generated},
+        {function.layer.name: function.overwrites for function in functions},
     )
     return Program(graph, functions, plan)

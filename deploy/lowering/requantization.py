@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from entrain.deploy.arithmetic import fixed_point, integer_range, quantize
+from entrain.deploy.arithmetic import (
+    FixedPoint,
+    fixed_point,
+    integer_range,
+    narrow_fixed_point,
+    quantize,
+)
 from entrain.deploy.errors import UnsupportedOperator
-from entrain.deploy.lowering.graph import Node, Operator, Product, Value
+from entrain.deploy.lowering.graph import BYTES, Node, Operator, Product, Value
 from entrain.deploy.lowering.merging import merged
 from entrain.deploy.lowering.operators import apply, constant
 from entrain.deploy.lowering.operators.convolution import Convolution
@@ -16,17 +23,19 @@ from entrain.deploy.lowering.operators.elementwise import ADD_INTEGERS
 from entrain.deploy.lowering.operators.gather import Choose, Gather
 from entrain.deploy.lowering.operators.interpolation import Interpolate
 from entrain.deploy.lowering.operators.join import Join, Pad
-from entrain.deploy.lowering.operators.layout import Slice
+from entrain.deploy.lowering.operators.layout import Broadcast, Permute, Slice
+from entrain.deploy.lowering.operators.leaves import Load
 from entrain.deploy.lowering.operators.lookup import Lookup
 from entrain.deploy.lowering.operators.matmul import MatMul
 from entrain.deploy.lowering.operators.pool import PoolMax, PoolSum
 from entrain.deploy.lowering.operators.quantizers import Requantize
 from entrain.deploy.lowering.operators.ratio import ReciprocalFactor, RootFactor
 from entrain.deploy.lowering.operators.reduction import Peak, Sum
-from entrain.deploy.lowering.quantity import Affine, Quantity, Reals, compressed
+from entrain.deploy.lowering.quantity import Affine, Quantity, Reals, compressed, sole_term
 from entrain.deploy.lowering.quantized import affine_of, check_integer
 from entrain.deploy.lowering.tabulation import tabulated
-from entrain.deploy.lowering.views import MOVES
+from entrain.deploy.lowering.translations.offsets import stored
+from entrain.deploy.lowering.views import MOVES, view_of
 
 LARGEST_LOSS = 2.0**-7  # of a step, by a bias rounded to the steps of its sum
 
@@ -34,13 +43,15 @@ LARGEST_LOSS = 2.0**-7  # of a step, by a bias rounded to the steps of its sum
 def quantized_expression(quantity: Quantity, value: Value) -> Node:
     """The expression whose result is ``value``: integers from end to end.
 
-    A table where it is a function of one 8-bit tensor, else integer tensors and their
-    requantization.
+    Bytes as they are where they are only moved, a table where it is a function of one 8-bit tensor,
+    else integer tensors and their requantization.
 
     Raises:
         UnsupportedOperator: integers may grow too large, or a function is too steep for a table.
     """
-    expression = tabulated(quantity, value)
+    expression = moved_bytes(quantity, value)
+    if expression is None:
+        expression = tabulated(quantity, value)
     if expression is None:
         expression = merged(_requantized(affine_of(quantity, value), value))
     check_integer(expression)
@@ -48,13 +59,25 @@ def quantized_expression(quantity: Quantity, value: Value) -> Node:
     return expression
 
 
+def moved_bytes(quantity: Quantity, value: Value) -> Node | None:
+    """The bytes of other values where ``value`` holds those in another order; None if it differs.
+
+    That is to say: in the same steps, from the same zero point, and of the same type.
+    """
+    term = sole_term(quantity)
+    if term is None or term.scale.size != 1 or np.float32(term.scale.item()) != value.scale:
+        return None
+    node, zero_point = stored(term.node)
+    alike = (node.dtype, zero_point) == (value.dtype, value.zero_point)
+    return node if alike and _only_moves([each.operator for each in node.walk()]) else None
+
+
 def _requantized(quantity: Affine, value: Value) -> Node:
     factors = tuple(compressed(np.asarray(t.scale / value.scale)) for t in quantity.terms)
     bias = compressed(np.asarray(quantity.constant / value.scale))
     sums, bias = _with_bias([term.node for term in quantity.terms], factors, bias)
-    peaks = tuple(int(max(map(abs, node.interval))) for node in sums)
     try:
-        fixed = fixed_point(factors, bias, peaks)
+        fixed = _fixed_point(sums, factors, bias)
     except OverflowError as error:
         raise UnsupportedOperator(
             f"its values may be {error} steps of {value.scale:.3g} away from 0",
@@ -74,6 +97,23 @@ def _requantized(quantity: Affine, value: Value) -> Node:
     )
     multipliers = [constant(multiplier) for multiplier in fixed.multipliers]
     return apply(requantize, *sums, *multipliers, constant(fixed.bias))
+
+
+def _fixed_point(nodes: list[Node], factors: tuple[Reals, ...], bias: Reals) -> FixedPoint:
+    """The integers of a requantization: of stored bytes with a total of 32 bits if that will do.
+
+    Those are multiplied by so few bits that nothing on the way to the result is wider.
+    """
+    peaks = tuple(int(max(map(abs, node.interval))) for node in nodes)
+    simple = all(map(_is_stored_bytes, nodes)) and all(factor.size == 1 for factor in factors)
+    narrow = narrow_fixed_point(factors, bias, peaks) if simple else None
+    return fixed_point(factors, bias, peaks) if narrow is None else narrow
+
+
+def _is_stored_bytes(node: Node) -> bool:
+    """Whether a node is bytes of a value, without its zero point."""
+    view = view_of(node)
+    return view is not None and view.value.dtype in BYTES
 
 
 def _with_bias(
@@ -117,25 +157,43 @@ def _check_range(expression: Node) -> None:
                 )
 
 
-_TITLES: tuple[tuple[str, Callable[[Operator], bool]], ...] = (
-    ("depthwise convolution", lambda kind: isinstance(kind, Convolution) and kind.groups > 1),
-    ("convolution", lambda kind: isinstance(kind, Convolution)),
-    ("softmax", lambda kind: isinstance(kind, Peak)),
-    ("normalization", lambda kind: isinstance(kind, RootFactor)),
-    ("quotient", lambda kind: isinstance(kind, ReciprocalFactor)),
-    ("matrix product", lambda kind: isinstance(kind, MatMul)),
-    ("largest of a window", lambda kind: isinstance(kind, PoolMax)),
-    ("mean of a window", lambda kind: isinstance(kind, PoolSum)),
-    ("gather", lambda kind: isinstance(kind, Gather)),
-    ("lookup", lambda kind: isinstance(kind, Lookup | Interpolate)),
-    ("mean", lambda kind: isinstance(kind, Sum)),
-    ("join", lambda kind: isinstance(kind, Join | Pad)),
-    ("select", lambda kind: isinstance(kind, Slice | Choose)),
+def _holds(*kinds: Any) -> Callable[[list[Operator]], bool]:
+    """Whether there is an operator of every kind."""
+    return lambda operators: all(
+        any(isinstance(operator, kind) for operator in operators) for kind in kinds
+    )
+
+
+def _is_depthwise(operators: list[Operator]) -> bool:
+    return any(isinstance(each, Convolution) and each.groups > 1 for each in operators)
+
+
+def _only_moves(operators: list[Operator]) -> bool:
+    return all(isinstance(each, (Load, Join, Pad, *MOVES)) for each in operators)
+
+
+_TITLES: tuple[tuple[str, Callable[[list[Operator]], bool]], ...] = (
+    ("depthwise convolution", _is_depthwise),
+    ("convolution", _holds(Convolution)),
+    ("softmax", _holds(Peak, Lookup | Interpolate, Sum)),
+    ("normalization", _holds(RootFactor)),
+    ("quotient", _holds(ReciprocalFactor)),
+    ("matrix product", _holds(MatMul)),
+    ("largest of a window", _holds(PoolMax)),
+    ("mean of a window", _holds(PoolSum)),
+    ("largest or smallest", _holds(Peak)),
+    ("gather", _holds(Gather)),
+    ("lookup", _holds(Lookup | Interpolate)),
+    ("mean", _holds(Sum)),
+    ("join", _holds(Join | Pad)),
+    ("select", _holds(Slice | Choose)),
+    ("repeat", lambda operators: _only_moves(operators) and _holds(Broadcast)(operators)),
+    ("transpose", lambda operators: _only_moves(operators) and _holds(Permute)(operators)),
+    ("reshape", _only_moves),
 )
 
 
 def title_of(expression: Node) -> str:
     """What a layer chiefly does, for people: its heaviest operator."""
-    kinds = [node.operator for node in expression.walk()]
-    titles = (title for title, is_kind in _TITLES if any(map(is_kind, kinds)))
-    return next(titles, "add")
+    operators = [node.operator for node in expression.walk()]
+    return next((title for title, is_it in _TITLES if is_it(operators)), "add")

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from entrain.deploy.lowering.functions import LayerFunction
 from entrain.deploy.lowering.kernels.contract import INSTRUCTION_SETS
 
+SCHEDULE = "schedule.json"
 _CONDITIONS = {"mve": "#if defined(ENTRAIN_MVE)", "dsp": "#elif defined(ENTRAIN_DSP)"}
 
 

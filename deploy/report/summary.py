@@ -126,8 +126,8 @@ COLUMNS: tuple[tuple[str, Callable[[Group], str]], ...] = (
     ("parameters", _mean(lambda row: row.parameters)),
     ("multiply-adds", _mean(lambda row: row.macs)),
     ("instructions (counted)", _mean(lambda row: row.instructions)),
-    ("attention core", _core),
-    ("if it cost nothing", _gain),
+    ("attention core (counted)", _core),
+    ("if the core cost nothing (counted)", _gain),
     ("ms (modelled)", _figure(lambda row: row.latency_ms)),
     ("µJ (modelled)", _figure(lambda row: row.energy_uj)),
 )

@@ -3,8 +3,10 @@
  *
  * A band of output rows is computed at a time. If there is padding, the rows of the image that the
  * band sees are first copied into the scratch with zero points around them and channels last: then
- * no patch knows borders or strides. As many patches as a block of the matrix product has rows are
- * gathered, whatever output rows they belong to, and every weight is loaded once for all of them.
+ * no patch knows borders or strides. Rows that the next band sees too stay there, so that the
+ * output may take the bytes of the image as soon as they have been copied. As many patches as a
+ * block of the matrix product has rows are gathered, whatever output rows they belong to, and every
+ * weight is loaded once for all of them.
  *
  * Weights lie as for the matrix product, one row an output channel, in the order [kernel row]
  * [kernel column][channel]; the bias likewise. The result's pixels lie one behind the other. */
@@ -29,47 +31,6 @@ ENTRAIN_INLINE int32_t entrain_padded_pitch(struct entrain_convolution of) {
     return entrain_seen_columns(of.window, of.output.columns) * of.image.channels;
 }
 
-ENTRAIN_INLINE void entrain_fill_bytes(uint8_t *bytes, int32_t count, int32_t byte) {
-    const uint32_t word = (uint32_t)(byte & 0xFF) * 0x01010101u;
-    int32_t i = 0;
-    for (; i + 4 <= count; i += 4) {
-        __builtin_memcpy(bytes + i, &word, sizeof word);
-        ENTRAIN_KEEP_LOOP();
-    }
-    for (; i < count; i++) {
-        bytes[i] = (uint8_t)byte;
-        ENTRAIN_KEEP_LOOP();
-    }
-}
-
-ENTRAIN_INLINE void entrain_copy_word(uint8_t *to, const uint8_t *from) {
-    const uint32_t word = entrain_load_word(from);
-    __builtin_memcpy(to, &word, sizeof word);
-}
-
-ENTRAIN_INLINE void entrain_copy_bytes(uint8_t *to, const uint8_t *from, int32_t count) {
-    int32_t i = 0;
-#if defined(ENTRAIN_MVE)
-    for (; count - i > 4; i += 16) {
-        const mve_pred16_t lanes = vctp8q((uint32_t)(count - i));
-        vstrbq_p_u8(to + i, vldrbq_z_u8(from + i, lanes), lanes);
-    }
-#endif
-    for (; i + 16 <= count; i += 16) {
-        entrain_copy_word(to + i, from + i);
-        entrain_copy_word(to + i + 4, from + i + 4);
-        entrain_copy_word(to + i + 8, from + i + 8);
-        entrain_copy_word(to + i + 12, from + i + 12);
-        ENTRAIN_KEEP_LOOP();
-    }
-    for (; i + 4 <= count; i += 4) {
-        entrain_copy_word(to + i, from + i);
-    }
-    for (; i < count; i++) {
-        to[i] = from[i];
-    }
-}
-
 /* Copies pixels of one row of the image, whose channels come to lie together. */
 ENTRAIN_INLINE void entrain_copy_pixels(uint8_t *to, const uint8_t *from, int32_t count,
                                         struct entrain_image image) {
@@ -85,8 +46,7 @@ ENTRAIN_INLINE void entrain_copy_pixels(uint8_t *to, const uint8_t *from, int32_
     }
 }
 
-/* Copies what the output rows see whose first input row is `start`; columns outside the image stay
- * as they are. */
+/* Copies so many input rows from `start` on; columns outside the image stay as they are. */
 ENTRAIN_INLINE void entrain_pad(const uint8_t *image, uint8_t *padded, int32_t start, int32_t rows,
                                 struct entrain_convolution of) {
     const int32_t pitch = entrain_padded_pitch(of);
@@ -141,7 +101,11 @@ ENTRAIN_INLINE void entrain_convolution(const void *image, const int8_t *weights
         const int32_t rows = (left < of.band) ? left : of.band;
         const int32_t start = y * of.window.row_stride - of.window.top;
         if (of.is_padded) {
-            entrain_pad(image, scratch, start, entrain_seen_rows(of.window, rows), of);
+            const int32_t kept = (y > 0) ? entrain_kept_rows(of.window) : 0;
+            uint8_t *const bytes = scratch;
+            entrain_copy_bytes(bytes, bytes + padded - kept * pitch, kept * pitch);
+            entrain_pad(image, bytes + kept * pitch, start + kept,
+                        entrain_seen_rows(of.window, rows) - kept, of);
         }
         const uint8_t *corner =
             of.is_padded ? scratch : (const uint8_t *)image + start * of.image.row_bytes;

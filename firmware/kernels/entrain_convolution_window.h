@@ -3,6 +3,7 @@
 #ifndef ENTRAIN_CONVOLUTION_WINDOW_H
 #define ENTRAIN_CONVOLUTION_WINDOW_H
 
+#include "entrain_bytes.h"
 #include "entrain_rescale.h"
 
 /* The byte of (row, column, channel) lies at row * row_bytes + column * pixel_bytes + channel *
@@ -29,13 +30,6 @@ struct entrain_window {
     int32_t left;
 };
 
-/* Unsigned bytes less this are signed ones. */
-#define ENTRAIN_UNSIGNED_OFFSET 128
-
-/* Loops that the compiler would replace by calls of memset and memcpy, which take a byte at a time
- * on these cores, are kept by this. */
-#define ENTRAIN_KEEP_LOOP() __asm volatile("" ::: "memory")
-
 /* How many rows (or columns) of the input so many outputs in a row see. */
 ENTRAIN_INLINE int32_t entrain_seen_rows(struct entrain_window window, int32_t outputs) {
     return (outputs - 1) * window.row_stride + (window.rows - 1) * window.row_dilation + 1;
@@ -43,6 +37,12 @@ ENTRAIN_INLINE int32_t entrain_seen_rows(struct entrain_window window, int32_t o
 
 ENTRAIN_INLINE int32_t entrain_seen_columns(struct entrain_window window, int32_t outputs) {
     return (outputs - 1) * window.column_stride + (window.columns - 1) * window.column_dilation + 1;
+}
+
+/* How many input rows both a band of output rows and the one behind it see. */
+ENTRAIN_INLINE int32_t entrain_kept_rows(struct entrain_window window) {
+    const int32_t kept = (window.rows - 1) * window.row_dilation + 1 - window.row_stride;
+    return (kept > 0) ? kept : 0;
 }
 
 /* What of an axis is seen: `count` rows (or columns) from `first` on, and the padding on both sides

@@ -1,9 +1,11 @@
 /* Depthwise convolution: each channel of an image with a kernel of its own.
  *
- * A band of output rows is computed at a time, channel by channel (with vectors, 16 channels at a
- * time): the rows that it sees are gathered as a plane of their own in the scratch, with the zero
+ * Channel by channel (with vectors, 16 channels at a time) a band of output rows is computed at a
+ * time: the rows that it sees are gathered as a plane of their own in the scratch, with the zero
  * point around the image, so that whatever follows knows no borders, strides of the image or left
- * over channels.
+ * over channels. Rows that the next band sees too stay there: none is read again once it has been
+ * gathered, so the output may take the bytes of the image. Strips of rows that are not neighbours
+ * are read again, see entrain_depthwise_strip.h.
  *
  * Weights of a small kernel, of no more than four rows and columns, lie [channel][column][row],
  * four of each; those of others [block of 16 channels][row][column][channel of the block]. What is

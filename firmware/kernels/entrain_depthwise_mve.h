@@ -14,8 +14,8 @@ ENTRAIN_INLINE void entrain_block_fill(int8_t *plane, int32_t pixels, struct ent
     }
 }
 
-/* Writes what of a block of channels the output rows see whose first input row is `start`; columns
- * outside the image stay as they are. */
+/* Writes so many rows of a block of channels from input row `start` on; columns outside the image
+ * stay as they are. */
 ENTRAIN_INLINE void entrain_block_gather(const int8_t *block, int8_t *plane, int32_t start,
                                          int32_t rows, mve_pred16_t lanes,
                                          struct entrain_depthwise of) {
@@ -201,20 +201,23 @@ ENTRAIN_INLINE void entrain_depthwise_blocks(const void *image, const int8_t *we
     int32_t ordered_bias[ENTRAIN_CHANNEL_BLOCK];
     int32_t ordered_multipliers[ENTRAIN_CHANNEL_BLOCK];
     int8_t *plane = scratch;
-    entrain_block_fill(plane,
-                       entrain_seen_rows(of.window, of.vector_band) *
-                           entrain_seen_columns(of.window, of.output.columns),
-                       of);
-    for (int32_t y = 0; y < of.output.rows; y += of.vector_band) {
-        const int32_t left = of.output.rows - y;
-        const int32_t rows = (left < of.vector_band) ? left : of.vector_band;
-        const int32_t start = y * of.window.row_stride - of.window.top;
-        for (int32_t c = 0; c < of.image.channels; c += ENTRAIN_CHANNEL_BLOCK) {
-            const mve_pred16_t lanes = vctp8q((uint32_t)(of.image.channels - c));
-            entrain_block_gather((const int8_t *)image + c, plane, start,
-                                 entrain_seen_rows(of.window, rows), lanes, of);
-            entrain_block_order(bias + c, ordered_bias);
-            entrain_block_multipliers(multipliers, c, ordered_multipliers, of);
+    const int32_t columns = entrain_seen_columns(of.window, of.output.columns);
+    const int32_t pitch = columns * ENTRAIN_CHANNEL_BLOCK;
+    entrain_block_fill(plane, entrain_seen_rows(of.window, of.vector_band) * columns, of);
+    for (int32_t c = 0; c < of.image.channels; c += ENTRAIN_CHANNEL_BLOCK) {
+        const mve_pred16_t lanes = vctp8q((uint32_t)(of.image.channels - c));
+        entrain_block_order(bias + c, ordered_bias);
+        entrain_block_multipliers(multipliers, c, ordered_multipliers, of);
+        for (int32_t y = 0; y < of.output.rows; y += of.vector_band) {
+            const int32_t left = of.output.rows - y;
+            const int32_t rows = (left < of.vector_band) ? left : of.vector_band;
+            const int32_t start = y * of.window.row_stride - of.window.top;
+            const int32_t kept = (y > 0) ? entrain_kept_rows(of.window) : 0;
+            const int32_t seen = entrain_seen_rows(of.window, of.vector_band);
+            entrain_copy_bytes((uint8_t *)plane, (uint8_t *)plane + (seen - kept) * pitch,
+                               kept * pitch);
+            entrain_block_gather((const int8_t *)image + c, plane + kept * pitch, start + kept,
+                                 entrain_seen_rows(of.window, rows) - kept, lanes, of);
             entrain_block_convolve(plane, weights + c * of.window.rows * of.window.columns,
                                    ordered_bias, ordered_multipliers,
                                    (int8_t *)output + y * of.output.row_bytes + c, rows, lanes, of);

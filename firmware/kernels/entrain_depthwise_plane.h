@@ -16,20 +16,20 @@ ENTRAIN_INLINE int32_t entrain_plane_pitch(struct entrain_depthwise of) {
 
 ENTRAIN_INLINE void entrain_plane_fill(int16_t *plane, int32_t count, int32_t zero_point) {
     const uint32_t pair = (uint32_t)(zero_point & 0xFFFF) * 0x00010001u;
-    int32_t i = 0;
-    for (; i + 4 <= count; i += 4) {
+    const int32_t whole = count / 4 * 4;
+    for (int32_t i = 0; i < whole; i += 4) {
         __builtin_memcpy(plane + i, &pair, sizeof pair);
         __builtin_memcpy(plane + i + 2, &pair, sizeof pair);
-        ENTRAIN_KEEP_LOOP();
+        ENTRAIN_BARRIER();
     }
-    for (; i < count; i++) {
+    for (int32_t i = whole; i < count; i++) {
         plane[i] = (int16_t)zero_point;
-        ENTRAIN_KEEP_LOOP();
+        ENTRAIN_BARRIER();
     }
 }
 
-/* Writes what of one channel the output rows see whose first input row is `start`. Columns outside
- * the image stay as they are, and so do rows if all output rows are one band. */
+/* Writes so many rows of one channel from input row `start` on. Columns outside the image stay as
+ * they are, and so do rows if all output rows are one band. */
 ENTRAIN_INLINE void entrain_plane_gather(const uint8_t *channel, int16_t *plane, int32_t start,
                                          int32_t rows, struct entrain_depthwise of) {
     const int32_t pitch = entrain_plane_pitch(of);
@@ -134,20 +134,30 @@ ENTRAIN_INLINE struct entrain_depthwise entrain_turned(struct entrain_depthwise 
     return of;
 }
 
+/* The rows of the plane that the next band sees too, to its beginning. */
+ENTRAIN_INLINE void entrain_plane_keep(int16_t *plane, int32_t kept, struct entrain_depthwise of) {
+    const int32_t pitch = (int32_t)sizeof *plane * entrain_plane_pitch(of);
+    uint8_t *const bytes = (uint8_t *)plane;
+    entrain_copy_bytes(bytes, bytes + (entrain_seen_rows(of.window, of.band) - kept) * pitch,
+                       kept * pitch);
+}
+
 ENTRAIN_INLINE void entrain_depthwise(const void *image, const int8_t *weights, const int32_t *bias,
                                       const int32_t *multipliers, void *scratch, void *output,
                                       struct entrain_depthwise of) {
     int16_t *plane = scratch;
-    entrain_plane_fill(plane, entrain_seen_rows(of.window, of.band) * entrain_plane_pitch(of) + 1,
-                       of.zero_point);
-    for (int32_t y = 0; y < of.output.rows; y += of.band) {
-        const int32_t left = of.output.rows - y;
-        const int32_t rows = (left < of.band) ? left : of.band;
-        const int32_t start = y * of.window.row_stride - of.window.top;
-        for (int32_t c = 0; c < of.image.channels; c++) {
-            const int8_t *own = entrain_channel_weights(weights, c, of);
-            entrain_plane_gather((const uint8_t *)image + c, plane, start,
-                                 entrain_seen_rows(of.window, rows), of);
+    const int32_t pitch = entrain_plane_pitch(of);
+    entrain_plane_fill(plane, entrain_seen_rows(of.window, of.band) * pitch + 1, of.zero_point);
+    for (int32_t c = 0; c < of.image.channels; c++) {
+        const int8_t *own = entrain_channel_weights(weights, c, of);
+        for (int32_t y = 0; y < of.output.rows; y += of.band) {
+            const int32_t left = of.output.rows - y;
+            const int32_t rows = (left < of.band) ? left : of.band;
+            const int32_t start = y * of.window.row_stride - of.window.top;
+            const int32_t kept = (y > 0) ? entrain_kept_rows(of.window) : 0;
+            entrain_plane_keep(plane, kept, of);
+            entrain_plane_gather((const uint8_t *)image + c, plane + kept * pitch, start + kept,
+                                 entrain_seen_rows(of.window, rows) - kept, of);
             const int32_t first = entrain_plane_bias(own, bias[c], of);
             const int32_t multiplier = multipliers[of.rescale.for_each_channel ? c : 0];
             uint8_t *to = (uint8_t *)output + y * of.output.row_bytes + c;

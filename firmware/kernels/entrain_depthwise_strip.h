@@ -3,7 +3,10 @@
  * What two output rows see is gathered as a strip: for each column 16 channels of four bytes each,
  * the bytes of four rows. So a channel's patch is four words, one a column, and its dot product
  * with the channel's weights is one instruction; moved by a byte, the weights give that of the row
- * below. Rows that are further apart are computed one at a time, with the upper weights alone. */
+ * below. Rows that are further apart are computed one at a time, with the upper weights alone.
+ *
+ * From neighbouring rows to the next ones the strip moves on: rows that it has already move up, so
+ * that no row is read again and the output may take the bytes of the image. */
 #ifndef ENTRAIN_DEPTHWISE_STRIP_H
 #define ENTRAIN_DEPTHWISE_STRIP_H
 
@@ -14,6 +17,16 @@
 ENTRAIN_INLINE bool entrain_strip_is_double(struct entrain_depthwise of) {
     return of.window.row_stride == 1 && of.window.row_dilation == 1 &&
            of.window.rows < ENTRAIN_SMALL_KERNEL;
+}
+
+/* Output rows that a strip is for at a time. */
+ENTRAIN_INLINE int32_t entrain_strip_together(struct entrain_depthwise of) {
+    return entrain_strip_is_double(of) ? 2 : 1;
+}
+
+/* Whether the strip moves on; otherwise it is gathered anew. */
+ENTRAIN_INLINE bool entrain_strip_moves(struct entrain_depthwise of) {
+    return of.window.row_stride == 1 && of.window.row_dilation == 1;
 }
 
 /* Columns of a strip, those included that a patch of four columns reads beyond the kernel. */
@@ -78,6 +91,56 @@ ENTRAIN_INLINE void entrain_strip_gather(int8_t *strip, struct entrain_strip_row
         for (int32_t u = 0; u < ENTRAIN_SMALL_KERNEL; u++) {
             rows.row[u] += rows.step[u];
         }
+    }
+}
+
+/* Moves so many columns of the strip on to the next output rows, for which only the last one or two
+ * rows are new. */
+ENTRAIN_INLINE void entrain_strip_move(int8_t *strip, struct entrain_strip_rows rows,
+                                       int32_t columns, mve_pred16_t lanes,
+                                       struct entrain_depthwise of) {
+    for (int32_t column = 0; column < columns; column++) {
+        uint32_t kept;
+        __asm volatile(
+            "vmrs %[kept], p0\n\t"
+            "vld40.8 {q0, q1, q2, q3}, [%[strip]]\n\t"
+            "vld41.8 {q0, q1, q2, q3}, [%[strip]]\n\t"
+            "vld42.8 {q0, q1, q2, q3}, [%[strip]]\n\t"
+            "vld43.8 {q0, q1, q2, q3}, [%[strip]]\n\t"
+            "vmsr p0, %[lanes]\n\t"
+            ".if %c[together] == 2\n\t"
+            "vpstt\n\t"
+            "vldrbt.8 q4, [%[row2]]\n\t"
+            "vldrbt.8 q5, [%[row3]]\n\t"
+            ".else\n\t"
+            "vpst\n\t"
+            "vldrbt.8 q4, [%[row3]]\n\t"
+            ".endif\n\t"
+            "vmsr p0, %[kept]\n\t"
+            ".if %c[flips]\n\t"
+            "vmov.i8 q0, #0x80\n\t"
+            "veor q4, q4, q0\n\t"
+            ".if %c[together] == 2\n\t"
+            "veor q5, q5, q0\n\t"
+            ".endif\n\t"
+            ".endif\n\t"
+            ".if %c[together] == 2\n\t"
+            "vst40.8 {q2, q3, q4, q5}, [%[strip]]\n\t"
+            "vst41.8 {q2, q3, q4, q5}, [%[strip]]\n\t"
+            "vst42.8 {q2, q3, q4, q5}, [%[strip]]\n\t"
+            "vst43.8 {q2, q3, q4, q5}, [%[strip]]!\n\t"
+            ".else\n\t"
+            "vst40.8 {q1, q2, q3, q4}, [%[strip]]\n\t"
+            "vst41.8 {q1, q2, q3, q4}, [%[strip]]\n\t"
+            "vst42.8 {q1, q2, q3, q4}, [%[strip]]\n\t"
+            "vst43.8 {q1, q2, q3, q4}, [%[strip]]!\n\t"
+            ".endif"
+            : [strip] "+&r"(strip), [kept] "=&r"(kept)
+            : [row2] "r"(rows.row[2]), [row3] "r"(rows.row[3]), [lanes] "r"((uint32_t)lanes),
+              [flips] "i"(of.is_unsigned), [together] "i"(entrain_strip_together(of))
+            : "q0", "q1", "q2", "q3", "q4", "q5", "memory");
+        rows.row[2] += rows.step[2];
+        rows.row[3] += rows.step[3];
     }
 }
 
@@ -184,16 +247,20 @@ ENTRAIN_INLINE void entrain_strip_convolve(const int8_t *block, const int8_t *we
     int8_t *const strip = scratch + ENTRAIN_CHANNEL_BLOCK;
     const struct entrain_span across = entrain_span_of(
         -of.window.left, entrain_seen_columns(of.window, of.output.columns), of.image.columns);
-    const int32_t together = entrain_strip_is_double(of) ? 2 : 1;
+    const int32_t together = entrain_strip_together(of);
+    int8_t *const within = strip + across.before * ENTRAIN_STRIP_COLUMN;
     const uint32x4_t steps = vmulq_n_u32(
         vidupq_n_u32(0, 1), (uint32_t)(of.window.column_dilation * ENTRAIN_STRIP_COLUMN));
     for (int32_t y = 0; y < of.output.rows; y += together) {
         const int32_t start = y * of.window.row_stride - of.window.top;
         const mve_pred16_t lower = (y + 1 < of.output.rows) ? lanes : 0;
-        entrain_strip_gather(
-            strip + across.before * ENTRAIN_STRIP_COLUMN,
-            entrain_strip_rows(block + across.first * of.image.pixel_bytes, start, scratch, of),
-            across.count, lanes, of);
+        const struct entrain_strip_rows rows =
+            entrain_strip_rows(block + across.first * of.image.pixel_bytes, start, scratch, of);
+        if (y > 0 && entrain_strip_moves(of)) {
+            entrain_strip_move(within, rows, across.count, lanes, of);
+        } else {
+            entrain_strip_gather(within, rows, across.count, lanes, of);
+        }
         uint32x4_t columns = vaddq_n_u32(steps, (uint32_t)strip);
         int8_t *to = output + y * of.output.row_bytes;
         for (int32_t x = 0; x < of.output.columns; x++) {

@@ -13,6 +13,11 @@
 
 #define ENTRAIN_INLINE static inline __attribute__((always_inline))
 
+/* Loads and stores stay on their side of it: the compiler takes none early, gathers no bytes to
+ * words, and makes no loop a call of memset or memcpy, which take a byte at a time on these cores.
+ */
+#define ENTRAIN_BARRIER() __asm volatile("" ::: "memory")
+
 #if defined(__ARM_FEATURE_MVE)
 #define ENTRAIN_MVE 1
 #include <arm_mve.h>
@@ -88,5 +93,17 @@ ENTRAIN_INLINE int32_t entrain_smlad(uint32_t a, uint32_t b, int32_t sum) {
 }
 
 #endif
+
+/* The high word of a * b, to nearest. */
+ENTRAIN_INLINE int32_t entrain_rounded_high_product(int32_t a, int32_t b) {
+#if defined(__ARM_FEATURE_SIMD32)
+    int32_t high;
+    __asm("smmulr %0, %1, %2" : "=r"(high) : "r"(a), "r"(b));
+    return high;
+#else
+    const int64_t product = (int64_t)a * b;
+    return (int32_t)(product >> 32) + (int32_t)((uint32_t)product >> 31);
+#endif
+}
 
 #endif

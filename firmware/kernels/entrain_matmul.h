@@ -15,6 +15,7 @@
 #include <stddef.h>
 
 #include "entrain_arithmetic.h"
+#include "entrain_bytes.h"
 #include "entrain_isa.h"
 #include "entrain_rescale.h"
 
@@ -41,6 +42,9 @@ struct entrain_matmul {
     int32_t block_rows; /* of the output, summed up at the same time */
     int32_t block_columns;
     struct entrain_rescale rescale;
+    /* Whether the output takes the input's bytes; no row of it reaches the next one's. The two
+     * bools lie apart, or gcc would load both at once, and all of this from memory. */
+    bool is_in_place;
     struct entrain_residual residual; /* nothing if the residual's pointer is NULL */
 };
 
@@ -109,7 +113,7 @@ ENTRAIN_INLINE uint8_t entrain_matmul_wide(int32_t sum, int32_t multiplier, cons
     const struct entrain_rescale to = of.rescale;
     int64_t total = entrain_add_product(entrain_matmul_constant(of), sum, multiplier);
     if (residual != NULL) {
-        const int32_t byte = of.residual.is_unsigned ? (int32_t)*residual : (int8_t)*residual;
+        const int32_t byte = entrain_byte(residual, of.residual.is_unsigned);
         total = entrain_add_product(total, byte, of.residual.multiplier);
     }
     const int32_t early = (to.shift > 32) ? 32 : to.shift - 1;
@@ -143,8 +147,10 @@ ENTRAIN_INLINE uint8_t entrain_matmul_element(int32_t sum, int32_t multiplier,
 /* The whole product.
  *
  * The scratch is aligned to 8 bytes. DSP needs twice as many bytes as block_rows rows of weights,
- * vectors as many as block_rows rows of input, each filled up to 16, if the input is unsigned. The
- * residual is NULL, or what joins (of.residual). */
+ * vectors as many as block_rows rows of input, each filled up to 16, if the input is unsigned or
+ * overwritten, other cores as many as block_rows rows of weights if it is overwritten. The residual
+ * is NULL, or what joins (of.residual); its bytes may become those of the output in the same
+ * places. */
 ENTRAIN_INLINE void entrain_matmul(const void *input, const int8_t *weights, const int32_t *bias,
                                    const int32_t *multipliers, const void *residual, void *scratch,
                                    void *output, struct entrain_matmul of) {

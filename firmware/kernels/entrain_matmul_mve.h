@@ -22,7 +22,7 @@ ENTRAIN_INLINE void entrain_matmul_four_columns(struct entrain_matmul_operands a
     }
 }
 
-/* Rows of unsigned bytes as rows of signed ones in the scratch. */
+/* Rows of input as rows of signed bytes in the scratch. */
 ENTRAIN_INLINE const uint8_t *entrain_matmul_signed(const uint8_t *input, uint8_t *scratch,
                                                     int32_t rows, struct entrain_matmul of) {
     for (int32_t row = 0; row < rows; row++) {
@@ -40,7 +40,7 @@ ENTRAIN_INLINE void entrain_matmul_block(struct entrain_matmul_operands at, void
                                          int32_t rows, struct entrain_matmul of) {
     const struct entrain_matmul_held held = entrain_matmul_hold(at.input, rows, of);
     const int32_t whole = of.columns / 4 * 4;
-    if (of.input_is_unsigned && !entrain_matmul_holds(rows, of)) {
+    if ((of.input_is_unsigned || of.is_in_place) && !entrain_matmul_holds(rows, of)) {
         at.input = entrain_matmul_signed(at.input, scratch, rows, of);
         of.input_stride = entrain_matmul_vectors(of) * ENTRAIN_LANES;
     }

@@ -23,7 +23,7 @@ ENTRAIN_INLINE void entrain_matmul_tile(struct entrain_matmul_operands at, int32
 #pragma GCC unroll 4
         for (int32_t row = 0; row < rows; row++) {
             const uint8_t byte = at.input[row * of.input_stride + k];
-            x[row] = of.input_is_unsigned ? (int32_t)byte - 128 : (int8_t)byte;
+            x[row] = of.input_is_unsigned ? (int32_t)byte - ENTRAIN_UNSIGNED_OFFSET : (int8_t)byte;
         }
 #pragma GCC unroll 4
         for (int32_t c = 0; c < columns; c++) {
@@ -59,10 +59,23 @@ ENTRAIN_INLINE void entrain_matmul_band(struct entrain_matmul_operands at, int32
     }
 }
 
+/* Rows of input in the scratch. */
+ENTRAIN_INLINE const uint8_t *entrain_matmul_copied(const uint8_t *input, uint8_t *scratch,
+                                                    int32_t rows, struct entrain_matmul of) {
+    for (int32_t row = 0; row < rows; row++) {
+        entrain_copy_bytes(scratch + row * entrain_matmul_pitch(of), input + row * of.input_stride,
+                           of.depth);
+    }
+    return scratch;
+}
+
 /* A block of rows, all columns. */
 ENTRAIN_INLINE void entrain_matmul_block(struct entrain_matmul_operands at, void *scratch,
                                          int32_t rows, struct entrain_matmul of) {
-    (void)scratch;
+    if (of.is_in_place) {
+        at.input = entrain_matmul_copied(at.input, scratch, rows, of);
+        of.input_stride = entrain_matmul_pitch(of);
+    }
 #if defined(__thumb__) && !defined(__thumb2__)
     /* Eight registers do not hold the sums of several rows: one after the other. */
     for (int32_t row = 0; row < rows; row++) {

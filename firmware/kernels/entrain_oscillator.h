@@ -176,9 +176,6 @@ ENTRAIN_INLINE int32_t entrain_closeness_weight(struct entrain_oscillator oscill
     return (int32_t)(power >> (32 - oscillator.read_out_bits));
 }
 
-/* Nothing is loaded early: of all channels at once, the registers would not suffice. */
-#define ENTRAIN_IN_ORDER() __asm volatile("" ::: "memory")
-
 #if defined(ENTRAIN_MVE)
 #include "entrain_oscillator_mve.h"
 #elif defined(ENTRAIN_DSP)

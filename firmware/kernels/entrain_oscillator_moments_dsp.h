@@ -59,13 +59,6 @@ ENTRAIN_INLINE uint32_t entrain_rectified_halves(uint32_t halves) {
     return rectified;
 }
 
-/* The high word of a product, to nearest. */
-ENTRAIN_INLINE int32_t entrain_rounded_high_product(int32_t a, int32_t b) {
-    int32_t product;
-    __asm("smmulr %0, %1, %2" : "=r"(product) : "r"(a), "r"(b));
-    return product;
-}
-
 /* x / 2^shift, kept within `bits` bits without a sign. */
 ENTRAIN_INLINE int32_t entrain_shift_to_unsigned(int32_t x, int32_t shift, int32_t bits) {
     int32_t kept;
@@ -79,10 +72,6 @@ ENTRAIN_INLINE uint32_t entrain_rectified_halves(uint32_t halves) {
     const uint32_t low = ((halves & 0x8000u) != 0) ? 0 : halves & 0xFFFFu;
     const uint32_t high = ((halves & 0x80000000u) != 0) ? 0 : halves & 0xFFFF0000u;
     return high | low;
-}
-
-ENTRAIN_INLINE int32_t entrain_rounded_high_product(int32_t a, int32_t b) {
-    return (int32_t)(((int64_t)a * b + 0x80000000) >> 32);
 }
 
 ENTRAIN_INLINE int32_t entrain_shift_to_unsigned(int32_t x, int32_t shift, int32_t bits) {

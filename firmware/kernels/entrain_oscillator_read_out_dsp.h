@@ -36,7 +36,7 @@ ENTRAIN_INLINE void entrain_oscillator_factorised(struct entrain_oscillator osci
     const entrain_halves_pair *row = plan.moments;
 #pragma GCC unroll 4
     for (int32_t c = 0; c < oscillator.d_value; c++) {
-        ENTRAIN_IN_ORDER();
+        ENTRAIN_BARRIER(); /* of all channels at once, the registers would not suffice */
         int32_t numerator0 = entrain_smlad(state0, row[1], (int32_t)row[0]);
         int32_t numerator1 = entrain_smlad(state1, row[1], (int32_t)row[0]);
         for (int32_t p = 1; p < plan.pairs; p++) {

@@ -72,7 +72,7 @@ entrain_oscillator_factorised(struct entrain_oscillator oscillator, int32_t head
         const int32_t state0 = states[0];
         const int32_t state1 = states[ENTRAIN_OSCILLATOR_QUERIES]; /* 0 if there is but one */
         for (int32_t c = 0; c < oscillator.d_value; c += ENTRAIN_LANES_OF_WORDS) {
-            ENTRAIN_IN_ORDER();
+            ENTRAIN_BARRIER(); /* of all channels at once, the registers would not suffice */
             int32x4_t numerators = vldrwq_s32(plan.totals + c);
             numerators = vmlaq_n_s32(numerators, vldrhq_s32(plan.moments + c), state0);
             numerators =

@@ -34,10 +34,10 @@ ENTRAIN_INLINE struct entrain_covered entrain_pool_covered(const uint8_t *image,
                                     down.count, across.count};
 }
 
-#if defined(ENTRAIN_MVE)
-
-/* Four channels at a time. */
+/* At a time: the lanes of a vector, or the bytes of one word. */
 #define ENTRAIN_POOLED_CHANNELS 4
+
+#if defined(ENTRAIN_MVE)
 
 ENTRAIN_INLINE int32x4_t entrain_pool_rescaled(int32x4_t sums, int32_t multiplier,
                                                struct entrain_pool of) {
@@ -67,9 +67,6 @@ ENTRAIN_INLINE void entrain_pool_channels(struct entrain_covered covered, int32_
 }
 
 #else
-
-/* Four channels at a time: the bytes of one word. */
-#define ENTRAIN_POOLED_CHANNELS 4
 
 ENTRAIN_INLINE int32_t entrain_byte_of(uint32_t word, int32_t byte, bool is_unsigned) {
     const uint32_t bits = (word >> (8 * byte)) & 0xFFu;

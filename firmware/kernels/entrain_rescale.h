@@ -22,6 +22,14 @@ struct entrain_rescale {
  * is below 2^29, a zero point at most 2^8. */
 #define ENTRAIN_ZERO_POINT_JOINS 54
 
+/* Unsigned bytes less this are signed ones. */
+#define ENTRAIN_UNSIGNED_OFFSET 128
+
+/* A stored byte as a number. */
+ENTRAIN_INLINE int32_t entrain_byte(const uint8_t *byte, bool is_unsigned) {
+    return is_unsigned ? *byte : *(const int8_t *)byte;
+}
+
 /* summand + the high word of a * b. */
 ENTRAIN_INLINE int32_t entrain_add_high_product(int32_t summand, int32_t a, int32_t b) {
 #if defined(__ARM_FEATURE_SIMD32)
@@ -35,7 +43,7 @@ ENTRAIN_INLINE int32_t entrain_add_high_product(int32_t summand, int32_t a, int3
 
 /* x / 2^shift, down, saturated to the whole range of a byte; 1 <= shift <= 31, a literal. */
 ENTRAIN_INLINE int32_t entrain_saturated_byte(int32_t x, int32_t shift, bool is_unsigned) {
-#if defined(__ARM_FEATURE_SIMD32)
+#if defined(__ARM_FEATURE_SAT)
     int32_t byte;
     if (is_unsigned) {
         __asm("usat %0, #8, %1, asr %2" : "=r"(byte) : "r"(x), "i"(shift));
@@ -46,6 +54,16 @@ ENTRAIN_INLINE int32_t entrain_saturated_byte(int32_t x, int32_t shift, bool is_
 #else
     return entrain_clip(x >> shift, is_unsigned ? 0 : -128, is_unsigned ? 255 : 127);
 #endif
+}
+
+/* The same, then clipped to bounds within that range. */
+ENTRAIN_INLINE int32_t entrain_clipped_byte(int32_t x, int32_t shift, int32_t low, int32_t high,
+                                            bool is_unsigned) {
+    const int32_t least = is_unsigned ? 0 : INT8_MIN;
+    const int32_t most = is_unsigned ? UINT8_MAX : INT8_MAX;
+    const int32_t byte = entrain_saturated_byte(x, shift, is_unsigned);
+    const int32_t raised = (low > least && byte < low) ? low : byte;
+    return (high < most && raised > high) ? high : raised;
 }
 
 /* A sum times 2^rise, which the lowering proves to fit: with it the shift is 33 at least. */

@@ -34,11 +34,20 @@ class Road:
 
     def compare(self, name: str, *more: object) -> Ended:
         """The comparison again, under another name."""
-        return entrain(
-            *("compare", "keyword", "--data-dir", self.data, "--runs-dir", self.runs_dir),
-            *("--attention", ",".join(MECHANISMS), "--boards", ",".join(BOARDS)),
-            *("--epochs", 1, "--samples", 6, "--name", name, "--json", *more),
+        return _compare(
+            *("keyword", self.data, self.runs_dir, MECHANISMS),
+            *("--epochs", 1, "--samples", 6, "--name", name, *more),
         )
+
+
+def _compare(
+    task: str, data: Path, runs_dir: Path, mechanisms: tuple[str, ...], *more: object
+) -> Ended:
+    """Compare mechanisms of a task on two emulated boards."""
+    return entrain(
+        *("compare", task, "--data-dir", data, "--runs-dir", runs_dir),
+        *("--attention", ",".join(mechanisms), "--boards", ",".join(BOARDS), "--json", *more),
+    )
 
 
 @pytest.fixture(scope="session")
@@ -83,6 +92,25 @@ def walked(
     compared = Road(tones, runs_dir, nothing).compare("first")
     assert compared.code == 0, compared.err
     return Road(tones, runs_dir, compared)
+
+
+@pytest.fixture(scope="session")
+def compare_first(
+    own_cache: Path,  # noqa: ARG001 - asked for its effect
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Callable[..., tuple[Ended, Path]]:
+    """A comparison named ``first`` of any task's mechanisms, in a folder of runs of its own."""
+
+    def compare(
+        task: str, data: Path, mechanisms: tuple[str, ...], *more: object
+    ) -> tuple[Ended, Path]:
+        require_emulator("cc")
+        runs_dir = tmp_path_factory.mktemp(task) / "runs"
+        ended = _compare(task, data, runs_dir, mechanisms, "--name", "first", *more)
+        assert ended.code == 0, ended.err
+        return ended, runs_dir
+
+    return compare
 
 
 @pytest.fixture

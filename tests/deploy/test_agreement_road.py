@@ -7,17 +7,16 @@ import shutil
 
 import numpy as np
 import pytest
-from programs import require_emulator
 
 from entrain.deploy.device import connect
 from entrain.deploy.device.address import QemuAddress
 from entrain.deploy.lowering.artifact import read_lowered
 from entrain.deploy.lowering.host import HostModel
-from entrain.deploy.results import read_results
+from entrain.deploy.results_file import read_results
 from entrain.deploy.runs import Run
 from entrain.models.data.agreement import VOCABULARY, generate_agreement
 
-BOARDS = "mps2-an386,mps3-an547"
+BOARDS = ("mps2-an386", "mps3-an547")
 COUNTS = {"train": 200, "val": 40, "test": 60}
 
 
@@ -39,17 +38,9 @@ def sentences(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def compared(sentences, own_cache, tmp_path_factory, run_entrain):  # noqa: ARG001 - for its effect
+def compared(sentences, compare_first):
     """A comparison of two mechanisms on two emulated boards; for looking at only."""
-    require_emulator("cc")
-    runs_dir = tmp_path_factory.mktemp("agreement") / "runs"
-    ended = run_entrain(
-        *("compare", "agreement", "--data-dir", sentences, "--runs-dir", runs_dir),
-        *("--attention", "softmax,oscillator-relu", "--boards", BOARDS),
-        *("--epochs", 2, "--name", "first", "--json"),
-    )
-    assert ended.code == 0, ended.err
-    return ended, runs_dir
+    return compare_first("agreement", sentences, ("softmax", "oscillator-relu"), "--epochs", 2)
 
 
 def rows_of(runs_dir):
@@ -60,7 +51,7 @@ def test_both_mechanisms_answer_every_sentence_as_this_machine_computes(compared
     ended, runs_dir = compared
     rows = rows_of(runs_dir)
     assert [(row.attention, row.board) for row in rows] == [
-        (attention, board) for attention in ("softmax", "oscillator") for board in BOARDS.split(",")
+        (attention, board) for attention in ("softmax", "oscillator") for board in BOARDS
     ]
     assert len(ended.value) == 4
     for row in rows:
@@ -127,7 +118,7 @@ def test_every_stage_finds_the_newest_run_whatever_its_task(compared, tmp_path, 
         ("quantize", ()),
         ("export", ()),
         ("build", ("--board", "mps3-an547")),
-        ("flash", ("--board", "mps2-an386")),
+        ("flash", ("--board", "mps3-an547")),
     ):
         ended = run_entrain(command, "--runs-dir", runs_dir, "--json", *more)
         assert (ended.code, ended.value["run"]) == (0, name), ended.err

@@ -18,11 +18,8 @@ from entrain.deploy.errors import Mismatch
 from entrain.deploy.lowering.operators.convolution import Convolution
 
 BOARD = "mps2-an386"
-GOALS = {
-    "attention core softmax": 280_000,
-    "attention core oscillator relu": 180_000,
-    "attention core oscillator separable": 60_000,
-}
+# instructions of the softmax core at most; the oscillators' stand beside their kernels' tests
+GOALS = {"mps2-an386": 280_000, "mps3-an547": 110_000}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -36,17 +33,33 @@ def small_convolution():
 
 
 @pytest.mark.parametrize(
-    "network",
-    [shapes.fully_connected(3, 9, 5), small_convolution()],
-    ids=["product", "convolution"],
+    ("network", "nobodys"),
+    [
+        (shapes.fully_connected(3, 9, 5), set()),
+        (small_convolution(), set()),
+        (shapes.gelu(3, 9), set()),
+        (shapes.layer_norm(3, 9), {"c_loop"}),
+    ],
+    ids=["product", "convolution", "lookup", "normalization"],
 )
-def test_a_layer_is_counted_beside_what_other_compilers_make_of_it(network, tmp_path):
+def test_a_layer_is_counted_beside_what_other_compilers_make_of_it(network, nobodys, tmp_path):
     measured = runner.measure_case("small", network, find_board(BOARD), tmp_path)
     assert set(measured.others) == set(MAKERS)
+    assert {key for key, count in measured.others.items() if count is None} == nobodys
     assert measured.macs == network.macs
     for count in (measured.instructions, *measured.others.values()):
-        assert count is not None
-        assert count > measured.macs / 2, "two products an instruction are the most there are"
+        assert count is None or count > measured.macs / 2, "two products an instruction at most"
+
+
+@pytest.mark.parametrize(
+    ("network", "without"),
+    [(shapes.layer_norm(3, 9), {"c_loop"}), (shapes.gelu(3, 9), set())],
+    ids=["normalization", "table"],
+)
+def test_what_calls_inline_functions_is_counted_with_them(network, without, tmp_path):
+    measured = runner.measure_case("small", network, find_board(BOARD), tmp_path)
+    assert {name for name, count in measured.others.items() if count is None} == without
+    assert min(filter(None, measured.others.values())) > measured.instructions
 
 
 def test_what_only_a_kernel_computes_has_no_other_form(tmp_path):
@@ -69,10 +82,11 @@ def test_a_wrong_result_is_no_figure(tmp_path, monkeypatch):
         runner.measure_case("small", shapes.fully_connected(3, 9, 5), find_board(BOARD), tmp_path)
 
 
-@pytest.mark.parametrize("name", GOALS)
-def test_attention_cores_stay_within_what_was_set_for_them(name, tmp_path):
-    measured = runner.measure_case(name, CASES[name](), find_board(BOARD), tmp_path)
-    assert measured.instructions <= GOALS[name]
+@pytest.mark.parametrize("board", GOALS)
+def test_the_softmax_core_stays_within_what_was_set_for_it(board, tmp_path):
+    network = CASES["attention core softmax"]()
+    measured = runner.measure_case("softmax", network, find_board(board), tmp_path)
+    assert measured.instructions <= GOALS[board]
 
 
 def test_the_ds_cnn_is_mlperf_tinys():
@@ -112,3 +126,9 @@ def test_the_command_prints_a_row_a_case_and_board(entrain_here):
     assert row["board"] == BOARD
     assert 0 < row["instructions"] < row["tvm_unscheduled"]
     assert row["cmsis_nn"] == 127_497
+
+
+def test_a_board_of_which_llvm_knows_nothing_has_no_form_through_it():
+    board = find_board(BOARD).model_copy(update={"llvm_triple": None})
+    (layer,) = shapes.fully_connected(3, 9, 5).layers
+    assert MAKERS["tvm_llvm"](layer, board) is None

@@ -19,7 +19,7 @@ flash_bytes = 1024
 ram_bytes = 1024
 state = "emulated"
 flasher = "qemu"
-
+macs_per_instruction = 2
 [cost.cycles_per_instruction]
 value = 1.2
 low = 1.0
@@ -90,7 +90,7 @@ def test_an_unknown_board_lists_those_that_exist():
 
 def test_a_board_file(board_file):
     board = read_board(board_file(GOOD))
-    assert (board.name, board.mhz, board.emulator) == ("x", 25.0, None)
+    assert (board.name, board.mhz, board.emulator, board.llvm_triple) == ("x", 25.0, None, None)
 
 
 @pytest.mark.parametrize(
@@ -99,6 +99,7 @@ def test_a_board_file(board_file):
         ("mhz = 25", "mhz = 25\nmghz = 25", 7, "unknown key 'mghz'"),
         ("mhz = 25", "mhz = -25", 6, "mhz"),
         ("mhz = 25", 'mhz = "fast"', 6, "mhz"),
+        ("instruction = 2", "instruction = 0", 11, "macs_per_instruction"),
         ('state = "emulated"', 'state = "broken"', 9, "state"),
         ("low = 1.0", "low = 1.0\nlowest = 1.0", 15, "unknown key .*lowest"),
         ("value = 1.2", "value = 0.2", 12, "cycles_per_instruction"),

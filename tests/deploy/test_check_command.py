@@ -140,6 +140,14 @@ def test_a_damaged_schedule_is_told_with_its_file(checked, road):
     assert f"at: {path}" in ended.err
 
 
+def test_a_missing_schedule_is_told_with_its_file(checked, road):
+    path = road.run("softmax").lowered / "schedule.json"
+    path.unlink()
+    ended = checked("mps2-an386")
+    assert (ended.code, ended.out) == (2, "")
+    assert f"at: {path}" in ended.err
+
+
 def test_what_does_not_fit_is_refused_with_the_bytes_that_are_missing(checked, road):
     header = road.run("softmax").lowered / "model.h"
     text = header.read_text()

@@ -14,7 +14,7 @@ import pytest
 from entrain.deploy import comparison
 from entrain.deploy.cli.progress import Work
 from entrain.deploy.device.client import Client
-from entrain.deploy.results import read_results
+from entrain.deploy.results_file import read_results
 
 PAIRS = [
     (attention, board)

@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 import pytest
-from programs import require_emulator
 
 from entrain.deploy.lowering.artifact import read_lowered
-from entrain.deploy.results import read_results
+from entrain.deploy.results_file import read_results
 from entrain.deploy.runs import Run
 
-BOARDS = "mps2-an386,mps3-an547"
+BOARDS = ("mps2-an386", "mps3-an547")
 
 
 @pytest.fixture(scope="module")
-def compared(tones, own_cache, tmp_path_factory, run_entrain):  # noqa: ARG001 - for its effect
+def compared(tones, compare_first):
     """A comparison of two mechanisms on two emulated boards; for looking at only."""
-    require_emulator("cc")
-    runs_dir = tmp_path_factory.mktemp("linear") / "runs"
-    ended = run_entrain(
-        *("compare", "keyword-linear", "--data-dir", tones, "--runs-dir", runs_dir),
-        *("--attention", "softmax,oscillator-separable", "--boards", BOARDS),
-        *("--epochs", 1, "--samples", 6, "--name", "first", "--json"),
-    )
-    assert ended.code == 0, ended.err
-    return ended, runs_dir
+    mechanisms = ("softmax", "oscillator-separable")
+    return compare_first("keyword-linear", tones, mechanisms, "--epochs", 1, "--samples", 6)
 
 
 def test_both_mechanisms_answer_every_clip_as_this_machine_computes(compared):
     ended, runs_dir = compared
     rows = read_results(runs_dir / "compare-first" / "results.json").results
     assert [(row.attention, row.board) for row in rows] == [
-        (attention, board) for attention in ("softmax", "oscillator") for board in BOARDS.split(",")
+        (attention, board) for attention in ("softmax", "oscillator") for board in BOARDS
     ]
     assert len(ended.value) == 4
     for row in rows:

@@ -99,6 +99,26 @@ def test_the_first_layer_that_differs_is_named(road, entrain_here):
         f"1 of {golden[model.layers[3].name].size} elements of {model.layers[3].name}" in ended.err
     )
     assert "by 2 steps at most" in ended.err
+    assert f"at: {RUN} on qemu:mps2-an386" in ended.err
+    assert "--layers" not in ended.err
+    assert "flash this" not in ended.err
+    zeros = [0] * len(model.layers[3].shape)
+    assert f"the first is {zeros} of golden input 0" in ended.err
+    (diverging,) = (one for one in ended.value["layers"] if one["name"] == model.layers[3].name)
+    assert diverging["first"] == {"inference": 0, "element": zeros}
+
+
+def test_an_output_that_differs_on_an_emulator_is_no_matter_of_flashing(road, entrain_here):
+    run = road.run("softmax")
+    path = run.lowered / "golden.npz"
+    golden = dict(np.load(path))
+    golden[read_lowered(run.lowered).output.name].flat[0] ^= 2
+    write_arrays(path, golden)
+    ended = entrain_here("validate", "--run", RUN, "--runs-dir", road.runs_dir)
+    assert ended.code == 1
+    assert f"at: {RUN} on qemu:mps2-an386" in ended.err
+    assert "--layers names the first layer" in " ".join(ended.err.split())
+    assert "flash this" not in ended.err
 
 
 def test_outputs_alone_need_no_trace_build(road, entrain_here):

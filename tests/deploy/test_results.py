@@ -22,10 +22,8 @@ from entrain.deploy.results import (
     Result,
     Results,
     SeedSummary,
-    read_results,
-    row_values,
-    write_results,
 )
+from entrain.deploy.results_file import read_results, row_values, write_results
 
 ROW_FIELDS = {
     "run",

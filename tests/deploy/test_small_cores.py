@@ -9,7 +9,7 @@ import pytest
 from entrain.deploy.boards import boards
 from entrain.deploy.check import ERROR, expected_instructions
 from entrain.deploy.elf import instruction_set
-from entrain.deploy.results import read_results
+from entrain.deploy.results_file import read_results
 from entrain.deploy.runs import Run
 
 SMALL = ("mps2-an385", "mps2-an385-m0")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from programs import require_emulator
 
 from entrain.deploy.boards import find_board
 from entrain.deploy.build import build_firmware
@@ -48,82 +49,31 @@ def expected(layers: Sequence[Layer], stored: dict[str, Any]) -> list[Any]:
     return [run_layer(layer, stored) for layer in layers]
 
 
-def sanitized(
-    folder: Path, layers: Sequence[Layer], stored: dict[str, Any], *options: str
-) -> list[Any]:
-    """What the layers' C writes, compiled with sanitizers of addresses and undefined behaviour.
+def check(written: Sequence[Any], layers: Sequence[Layer], stored: dict[str, Any]) -> None:
+    """What the layers wrote is what the interpreter computes, to the bit."""
+    for layer, ours, right in zip(layers, written, expected(layers, stored), strict=True):
+        np.testing.assert_array_equal(ours, right, err_msg=layer.name)
 
-    Args:
-        folder: a folder for the program.
-        layers: each is called once.
-        stored: the integers of the values that they read, by name.
-        options: further ones of the compiler.
+
+def check_sanitized(
+    folder: Path,
+    layers: Sequence[Layer],
+    stored: dict[str, Any],
+    *options: str,
+    overwritten: Sequence[str | None] | None = None,
+) -> None:
+    """The layers' C, under sanitizers on this machine, is the interpreter; see ``sanitized``."""
+    check(sanitized(folder, layers, stored, *options, overwritten=overwritten), layers, stored)
+
+
+def check_on_board(
+    folder: Path, board: str, layers: Sequence[Layer], stored: dict[str, Any]
+) -> dict[str, int]:
+    """On an emulated board the layers are the interpreter; instructions of each, by its symbol.
+
+    All are in one firmware.
     """
-    functions = [layer_function(layer) for layer in layers]
-    headers = sorted(frozenset().union(*(function.headers for function in functions)))
-    text = "\n".join(
-        [
-            "#include <stdio.h>",
-            "#include <stdlib.h>",
-            *(f'#include "{header}"' for header in headers),
-            '#include "schedule.h"',
-            *(function.text for function in functions),
-            MAIN.format(calls="\n".join(map(_call, functions))),
-        ]
-    )
-    (folder / "program.c").write_text(text)
-    (folder / "schedule.h").write_text(schedule_header(tuple(functions)))
-    command = ["cc", *SANITIZED, *options, f"-I{KERNELS}", "program.c", "-o", "program"]
-    subprocess.run(command, check=True, cwd=folder)
-    given = b"".join(_given(function, stored) for function in functions)
-    done = subprocess.run([folder / "program"], input=given, capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr.decode()
-    return _split(done.stdout, layers)
-
-
-def _call(function: LayerFunction) -> str:
-    arguments = []
-    for value in function.inputs:
-        arguments.append((C_TYPES[value.dtype], value.size, "stdin"))
-    for _, array in function.constants:
-        arguments.append((C_TYPES[str(array.dtype)], array.nbytes, "stdin"))
-    if function.scratch_bytes:
-        arguments.append(("void", function.scratch_bytes, "NULL"))
-    output = function.layer.output
-    arguments.append((C_TYPES[output.dtype], output.size, "NULL"))
-    names = [f"argument_{number}" for number in range(len(arguments))]
-    declared = [
-        f"        {ctype} *{name} = filled({size}u, {file});"
-        for name, (ctype, size, file) in zip(names, arguments, strict=True)
-    ]
-    return "\n".join(
-        [
-            "    {",
-            *declared,
-            f"        {function.layer.symbol}({', '.join(names)});",
-            f"        (void)fwrite({names[-1]}, 1, {output.size}u, stdout);",
-            *(f"        free({name});" for name in names),
-            "    }",
-        ]
-    )
-
-
-def _given(function: LayerFunction, stored: dict[str, Any]) -> bytes:
-    values = [stored[value.name].tobytes() for value in function.inputs]
-    return b"".join([*values, *(array.tobytes() for _, array in function.constants)])
-
-
-def on_board(
-    folder: Path, board: str, layers: Sequence[Layer], stored: dict[str, Any]
-) -> list[Any]:
-    """What the layers write on an emulated board, all in one firmware."""
-    return counted_on_board(folder, board, layers, stored)[0]
-
-
-def counted_on_board(
-    folder: Path, board: str, layers: Sequence[Layer], stored: dict[str, Any]
-) -> tuple[list[Any], dict[str, int]]:
-    """What the layers write on an emulated board, and the instructions of each, by its symbol."""
+    require_emulator()
     inputs = {value.name: value for layer in layers for value in layer.inputs}
     outputs = tuple(layer.output for layer in layers)
     graph = LoweredGraph("kernels", tuple(inputs.values()), outputs, tuple(layers))
@@ -137,7 +87,89 @@ def counted_on_board(
     with connect(QemuAddress(board), image) as client:
         written = client.classify(np.asarray(given).tobytes())
         counts = client.counts().by_function
-    return _split(written, layers), counts
+    check(_split(written, layers), layers, stored)
+    return counts
+
+
+def sanitized(
+    folder: Path,
+    layers: Sequence[Layer],
+    stored: dict[str, Any],
+    *options: str,
+    overwritten: Sequence[str | None] | None = None,
+) -> list[Any]:
+    """What the layers' C writes, compiled with sanitizers of addresses and undefined behaviour.
+
+    Args:
+        folder: a folder for the program.
+        layers: each is called once.
+        stored: the integers of the values that they read, by name.
+        options: further ones of the compiler.
+        overwritten: of each layer the value whose bytes the result takes, or None.
+    """
+    functions = [layer_function(layer) for layer in layers]
+    places = [None] * len(functions) if overwritten is None else overwritten
+    headers = sorted(frozenset().union(*(function.headers for function in functions)))
+    text = "\n".join(
+        [
+            "#include <stdio.h>",
+            "#include <stdlib.h>",
+            *(f'#include "{header}"' for header in headers),
+            '#include "schedule.h"',
+            *(f.text_where(name) for f, name in zip(functions, places, strict=True)),
+            MAIN.format(calls="\n".join(map(_call, functions, places))),
+        ]
+    )
+    (folder / "program.c").write_text(text)
+    (folder / "schedule.h").write_text(schedule_header(tuple(functions)))
+    command = ["cc", *SANITIZED, *options, f"-I{KERNELS}", "program.c", "-o", "program"]
+    subprocess.run(command, check=True, cwd=folder)
+    return run_again(folder, layers, stored)
+
+
+def run_again(folder: Path, layers: Sequence[Layer], stored: dict[str, Any]) -> list[Any]:
+    """What the program that ``sanitized`` left in the folder writes for these integers."""
+    given = b"".join(_given(layer_function(layer), stored) for layer in layers)
+    done = subprocess.run([folder / "program"], input=given, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    return _split(done.stdout, layers)
+
+
+def _call(function: LayerFunction, overwritten: str | None) -> str:
+    arguments = []
+    for value in function.inputs:
+        arguments.append((C_TYPES[value.dtype], value.size, "stdin"))
+    for _, array in function.constants:
+        arguments.append((C_TYPES[str(array.dtype)], array.nbytes, "stdin"))
+    if function.scratch_bytes:
+        arguments.append(("void", function.scratch_bytes, "NULL"))
+    output = function.layer.output
+    if overwritten is None:
+        arguments.append((C_TYPES[output.dtype], output.size, "NULL"))
+    names = [f"argument_{number}" for number in range(len(arguments))]
+    passed = list(names)
+    if overwritten is not None:
+        place = [value.name for value in function.inputs].index(overwritten)
+        passed.append(f"({C_TYPES[output.dtype]} *){names[place]}")
+    declared = [
+        f"        {ctype} *{name} = filled({size}u, {file});"
+        for name, (ctype, size, file) in zip(names, arguments, strict=True)
+    ]
+    return "\n".join(
+        [
+            "    {",
+            *declared,
+            f"        {function.layer.symbol}({', '.join(passed)});",
+            f"        (void)fwrite({passed[-1]}, 1, {output.size}u, stdout);",
+            *(f"        free({name});" for name in names),
+            "    }",
+        ]
+    )
+
+
+def _given(function: LayerFunction, stored: dict[str, Any]) -> bytes:
+    values = [stored[value.name].tobytes() for value in function.inputs]
+    return b"".join([*values, *(array.tobytes() for _, array in function.constants)])
 
 
 def _split(written: bytes, layers: Sequence[Layer]) -> list[Any]:

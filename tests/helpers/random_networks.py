@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import prod
+from random import Random
 from typing import Any
 
 import numpy as np
+from hypothesis import Phase, given, seed, settings
 from hypothesis import strategies as st
 from onnx import helper
+from random_attention import MECHANISMS, Pair
 
 LARGEST = 1500  # elements of a tensor
 small = st.integers(1, 4)
@@ -46,9 +49,17 @@ class Chain:
 Step = Callable[[Any, Chain], Chain | None]
 
 
+def random(data: Any) -> np.random.Generator:
+    return np.random.default_rng(data.draw(st.integers(0, 2**31)))
+
+
 def integers(data: Any, *shape: int) -> np.ndarray:
-    random = np.random.default_rng(data.draw(st.integers(0, 2**31)))
-    return random.integers(-127, 128, shape)
+    return random(data).integers(-127, 128, shape)
+
+
+def steps(data: Any, count: int) -> np.ndarray:
+    """Of weights, one a channel."""
+    return random(data).uniform(0.001, 0.02, count)
 
 
 def quantize(data: Any, chain: Chain) -> Chain:
@@ -74,7 +85,7 @@ def convolution(data: Any, chain: Chain) -> Chain | None:
         return None
     channels = chain.shape[1]
     groups = data.draw(st.sampled_from([g for g in range(1, channels + 1) if channels % g == 0]))
-    outputs = groups * data.draw(st.integers(1, 3))
+    outputs = groups * data.draw(st.integers(1, 3 if groups > 1 else 18))
     kernel = [data.draw(st.integers(1, min(3, n))) for n in spatial]
     dilations = [
         data.draw(st.integers(1, max(1, (n - 1) // max(k - 1, 1))))
@@ -83,7 +94,7 @@ def convolution(data: Any, chain: Chain) -> Chain | None:
     spans = [d * (k - 1) + 1 for d, k in zip(dilations, kernel, strict=True)]
     strides = [data.draw(st.integers(1, 3)) for _ in spatial]
     pads = [data.draw(st.integers(0, min(2, span - 1))) for span in spans * 2]
-    scale = np.asarray([data.draw(st.floats(0.001, 0.02)) for _ in range(outputs)])
+    scale = steps(data, outputs)
     w = chain.model.weights(integers(data, outputs, channels // groups, *kernel), scale)
     inputs = [chain.tensor, w]
     if data.draw(st.booleans()):
@@ -109,19 +120,18 @@ def product(data: Any, chain: Chain) -> Chain | None:
     """A matrix of weights, by columns or as a whole, with a zero point or without."""
     if not chain.quantized:
         return None
-    summed, columns = chain.shape[-1], data.draw(st.integers(1, 9))
-    whole = data.draw(st.booleans())
-    scale = [data.draw(st.floats(0.001, 0.02)) for _ in range(1 if whole else columns)]
+    summed, columns = chain.shape[-1], data.draw(st.integers(1, 40))
+    scale = steps(data, columns)
+    scale = scale if data.draw(st.booleans()) else scale[0]
     zeros = data.draw(st.integers(-20, 20))
-    steps = scale[0] if whole else np.asarray(scale)
     w = chain.model.weights(
-        np.clip(integers(data, summed, columns), -100, 100), steps, zeros, axis=1
+        np.clip(integers(data, summed, columns), -100, 100), scale, zeros, axis=1
     )
     y = chain.model.node("MatMul", chain.tensor, w)
     if data.draw(st.booleans()):
         bias = np.random.default_rng(columns).normal(size=columns)
         y = chain.model.node("Add", y, chain.model.constant(bias))
-    reach = chain.reach * max(scale) * 64 * summed**0.5 + 2
+    reach = chain.reach * float(np.max(scale)) * 64 * summed**0.5 + 2
     return quantize(data, chain.then(y, (*chain.shape[:-1], columns), reach))
 
 
@@ -307,16 +317,70 @@ def function(data: Any, chain: Chain) -> Chain | None:
     return quantize(data, chain.then(y, chain.shape, reach))
 
 
+def softmax(data: Any, chain: Chain) -> Chain | None:
+    """Along any axis."""
+    if not chain.quantized:
+        return None
+    axis = data.draw(st.integers(1, len(chain.shape) - 1))
+    y = chain.model.node("Softmax", chain.tensor, axis=axis)
+    return quantize(data, chain.then(y, chain.shape, 1.0))
+
+
+def normalize(data: Any, chain: Chain) -> Chain | None:
+    """LayerNormalization of the last axis."""
+    width = chain.shape[-1]
+    if not chain.quantized or width < 2:
+        return None
+    gamma, beta = random(data).uniform(0.2, 1.5, width), random(data).normal(0.0, 0.5, width)
+    given = [chain.model.constant(array) for array in (gamma, beta)]
+    y = chain.model.node("LayerNormalization", chain.tensor, *given, axis=-1, epsilon=1e-5)
+    return quantize(data, chain.then(y, chain.shape, 5.0))
+
+
+def projected(data: Any, chain: Chain, width: int) -> Chain:
+    """Every token by a matrix."""
+    w = chain.model.weights(integers(data, chain.shape[-1], width), steps(data, width), axis=1)
+    y = chain.model.node("MatMul", chain.tensor, w)
+    reach = chain.reach * chain.shape[-1] ** 0.5
+    return quantize(data, chain.then(y, (*chain.shape[:-1], width), reach))
+
+
+def attention(data: Any, chain: Chain) -> Chain | None:
+    """Queries, keys and values of every token, and a mechanism over them."""
+    if not chain.quantized or len(chain.shape) != 3 or chain.shape[0] != 1:
+        return None
+    model, tokens = chain.model, chain.shape[1]
+    heads, d_head = data.draw(st.integers(1, 3)), data.draw(st.integers(2, 9))
+    apart = chain.ints([1, tokens, heads, d_head])
+    parts = [projected(data, chain, heads * d_head) for _ in range(3)]
+    q, k, v = (
+        model.node("Transpose", model.node("Reshape", part.tensor, apart), perm=[0, 2, 1, 3])
+        for part in parts
+    )
+    pair = Pair(model, q, k, heads, tokens, parts[0].reach * parts[1].reach)
+    weights = data.draw(st.sampled_from(MECHANISMS))(data, pair)
+    context = model.node("Transpose", model.node("MatMul", weights, v), perm=[0, 2, 1, 3])
+    shape = (1, tokens, heads * d_head)
+    y = model.node("Reshape", context, chain.ints(shape))
+    # wide enough for every value: behind it may come a quantizer to which the device goes at once
+    scale, zero = parts[2].reach / 100, data.draw(st.integers(-25, 25))
+    return chain.then(model.quantized(y, scale, zero), shape, scale * 256, quantized=True)
+
+
+# What has kernels of its own is drawn more often.
 STEPS: tuple[Step, ...] = (
-    *(convolution, product, with_itself, pool, pad, join, split, choose),
+    *(convolution, product) * 2,
+    *(attention,) * 3,
+    *(with_itself, pool, pad, join, split, choose, softmax, normalize),
     *(turn, reshape, repeat, reduce, arithmetic, function),
 )
+LARGEST_STARTS = {2: (70,), 3: (12, 40), 4: (12, 8, 8)}  # by rank, without the batch
 
 
-def network(data: Any, model: Any, most_steps: int = 6) -> None:
+def network(data: Any, model: Any, most_steps: int = 8) -> None:
     """A whole network with one or two inputs, quantized at its end."""
-    rank = data.draw(st.integers(2, 4))
-    shape = (1, *(data.draw(st.integers(1, 9 if rank < 4 else 6)) for _ in range(rank - 1)))
+    largest = LARGEST_STARTS[data.draw(st.integers(2, 4))]
+    shape = (1, *(data.draw(st.integers(1, most)) for most in largest))
     chain = start(data, model, *shape)
     if data.draw(st.integers(0, 3)) == 0:
         other = start(data, model, *shape, name="more")
@@ -331,3 +395,22 @@ def network(data: Any, model: Any, most_steps: int = 6) -> None:
             chain = quantize(data, chain)
     final = chain.model.node("Mul", chain.tensor, chain.model.constant(0.731))
     model.output(quantize(data, chain.then(final, chain.shape)).tensor)
+
+
+def networks(new_model: Callable[[], Any], count: int, number: int) -> list[Any]:
+    """So many networks, no two of the same operators; the same ones for the same number.
+
+    Hypothesis varies an example several times and begins with small ones: of many, some are taken.
+    """
+    found: dict[tuple[str, ...], Any] = {}
+
+    @seed(number)
+    @settings(max_examples=10 * count, phases=[Phase.generate], database=None, deadline=None)
+    @given(st.data())
+    def draw(data: Any) -> None:
+        model = new_model()
+        network(data, model)
+        found.setdefault(tuple(node.op_type for node in model.nodes), model)
+
+    draw()
+    return Random(number).sample(list(found.values()), count)

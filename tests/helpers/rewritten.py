@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import onnx
 import onnxruntime
 
 from entrain.deploy.lowering.onnx_file import read_onnx
@@ -40,11 +39,3 @@ def check_unchanged(path: Path, atol: float = 0.0) -> None:
 def operators(path: Path) -> list[str]:
     """The operators of the rewritten file."""
     return [node.op_type for node in read_onnx(path).graph.node]
-
-
-def with_opset(path: Path, version: int) -> Path:
-    """The file with another opset's number."""
-    model = onnx.load(path)
-    model.opset_import[0].version = version
-    onnx.save(model, path)
-    return path

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from entrain.deploy.arithmetic import integer_range
 from entrain.deploy.errors import UnsupportedOperator
 from entrain.deploy.lowering.fusion.contract import Recogniser
 from entrain.deploy.lowering.fusion.linear import recognise_linear
 from entrain.deploy.lowering.fusion.oscillator import recognise_oscillator
 from entrain.deploy.lowering.fusion.real_graph import real_graph
 from entrain.deploy.lowering.fusion.recognise import recognise
-from entrain.deploy.lowering.fusion.region import find_region
+from entrain.deploy.lowering.fusion.region import find_regions, held_before
 from entrain.deploy.lowering.fusion.softmax import recognise_softmax
 from entrain.deploy.lowering.graph import Node, Value
 
@@ -42,14 +43,25 @@ class AttentionRecogniser:
             known: all values before it, by their ONNX names.
         """
         shapes = {name: value.shape for name, value in known.items()}
-        region = find_region(self._graph, output.onnx_output, shapes)
-        if region is None:
-            return None
-        inputs = tuple(known[name] for name in region.inputs)
-        found = recognise(region, inputs, output, RECOGNISERS)
-        if found is None:
-            return None
-        try:
-            return found.mechanism.title, found.node()
-        except UnsupportedOperator:
-            return None  # too large for the fused form: it is translated operator by operator
+        held = held_before(self._graph, output.onnx_output, shapes)
+        if not all(moved and _covers(known[name], output) for name, moved in held):
+            return None  # that one is the context: fused into this one, it would not saturate
+        for region in find_regions(self._graph, output.onnx_output, shapes):
+            inputs = tuple(known[name] for name in region.inputs)
+            found = recognise(region, inputs, output, RECOGNISERS)
+            if found is None:
+                continue
+            try:
+                return found.mechanism.title, found.node()
+            except UnsupportedOperator:
+                continue  # too large for the fused form: it is translated operator by operator
+        return None
+
+
+def _covers(value: Value, other: Value) -> bool:
+    """Whether a value's range of real numbers holds another's, up to half a step of the other."""
+    (low, high), (least, most) = (
+        [(end - each.zero_point) * each.scale for end in integer_range(each.dtype)]
+        for each in (value, other)
+    )
+    return low <= least + other.scale / 2 and most - other.scale / 2 <= high

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
@@ -29,6 +30,19 @@ class Form:
         places: Array = self.offset + a[:, None, None] + b[:, None] + c
         return places
 
+    @property
+    def first(self) -> Array:
+        """The addresses of the first head's first token, [D]."""
+        addresses: Array = self.offset + np.arange(self.shape[2]) * self.strides[2]
+        return addresses
+
+    def shared(self, heads: int) -> Form:
+        """The same for each of so many heads, if it is of one."""
+        _, tokens, channels = self.shape
+        if self.shape[0] != 1:
+            return self
+        return Form((heads, tokens, channels), (0, *self.strides[1:]), self.offset)
+
     def read(self, tensor: Array) -> Array:
         """[H, T, D] out of a tensor of any shape."""
         elements: Array = tensor.reshape(-1)[self.places]
@@ -40,40 +54,44 @@ def forms(shape: Shape) -> Iterator[Form]:
 
     Token by token with its heads side by side, and head by head; channels are neighbours always.
     """
-    extents = [extent for extent in shape if extent > 1] or [1]
-    if len(extents) == 1:
-        extents = [1, *extents]
-    if len(extents) == 2:
-        tokens, width = extents
-        yield from (_merged(tokens, width, heads) for heads in _divisors(width))
-    elif len(extents) == 3:
-        first, second, channels = extents
-        yield _apart(first, second, channels)
-        yield Form((second, first, channels), (channels, second * channels, 1))
+    extents = _extents(shape)
+    *heads, tokens, channels = extents
+    if heads:
+        yield Form((prod(heads), tokens, channels), (tokens * channels, channels, 1))
+    tokens, width = extents[0], prod(extents[1:])
+    for count in _divisors(width):
+        yield Form((count, tokens, width // count), (width // count, width, 1))
 
 
-def packed_forms(shape: Shape) -> Iterator[tuple[Form, Form, Form]]:
-    """Queries, keys and values side by side in one tensor [T, 3 * H * D]."""
+def packed_forms(shape: Shape, parts: int) -> Iterator[tuple[Form, ...]]:
+    """So many of queries, keys and values in one tensor, in the order in which they lie there.
+
+    In each token's row, one behind the other or head by head; or one whole behind the other.
+    """
+    extents = _extents(shape)
+    tokens, width = extents[0], prod(extents[1:])
+    if width % parts == 0:
+        for heads in _divisors(width // parts):
+            channels = width // parts // heads
+            whole = (heads, tokens, channels)
+            yield tuple(
+                Form(whole, (channels, width, 1), part * heads * channels) for part in range(parts)
+            )
+            if heads > 1:
+                yield tuple(
+                    Form(whole, (parts * channels, width, 1), part * channels)
+                    for part in range(parts)
+                )
+    if extents[0] == parts and len(extents) > 2:
+        size = prod(extents[1:])
+        for form in forms(tuple(extents[1:])):
+            yield tuple(Form(form.shape, form.strides, part * size) for part in range(parts))
+
+
+def _extents(shape: Shape) -> list[int]:
+    """Extents of axes that have any; two at least."""
     extents = [extent for extent in shape if extent > 1]
-    if len(extents) != 2 or extents[1] % 3:
-        return
-    tokens, width = extents[0], extents[1] // 3
-    for heads in _divisors(width):
-        channels = width // heads
-        query, key, value = (
-            Form((heads, tokens, channels), (channels, 3 * width, 1), part * width)
-            for part in range(3)
-        )
-        yield query, key, value
-
-
-def _merged(tokens: int, width: int, heads: int) -> Form:
-    channels = width // heads
-    return Form((heads, tokens, channels), (channels, width, 1))
-
-
-def _apart(heads: int, tokens: int, channels: int) -> Form:
-    return Form((heads, tokens, channels), (tokens * channels, channels, 1))
+    return [1] * (2 - len(extents)) + extents
 
 
 def _divisors(width: int) -> list[int]:

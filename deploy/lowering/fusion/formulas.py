@@ -1,6 +1,7 @@
 """The attention mechanisms in double precision: what a recognised region has to equal.
 
-Queries [H, Q, D], keys [H, T, D] and values [H, T, V] give a context [H, Q, V].
+Queries [H, Q, D], keys [H, T, D] and values [H, T, V] give a context [H, Q, V]. Settings of an
+oscillator may be arrays [.., 1, 1, 1], for as many contexts at once.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ def _weighed(weights: Reals, values: Reals) -> Reals:
     return context
 
 
-def scores(queries: Reals, keys: Reals, scale: float) -> Reals:
+def scores(queries: Reals, keys: Reals, scale: float | Reals) -> Reals:
     """Scale * q_i.k_j, [H, Q, T]."""
     products: Reals = queries @ np.swapaxes(keys, -1, -2) * scale
     return products
@@ -47,7 +48,7 @@ def linear(queries: Reals, keys: Reals, values: Reals, feature: str, epsilon: fl
 
 # The cheapest first: of queries and keys that are never negative, as unsigned ones are, separable
 # and relu coupling are the same function, and only the former is linear in the tokens.
-COUPLINGS: dict[str, Callable[[Reals, Reals, float], Reals]] = {
+COUPLINGS: dict[str, Callable[[Reals, Reals, float | Reals], Reals]] = {
     "separable": lambda q, k, scale: scores(np.maximum(q, 0.0), np.maximum(k, 0.0), scale),
     "relu": lambda q, k, scale: np.maximum(scores(q, k, scale), 0.0),
     "softplus": lambda q, k, scale: np.logaddexp(0.0, scores(q, k, scale)),
@@ -55,7 +56,12 @@ COUPLINGS: dict[str, Callable[[Reals, Reals, float], Reals]] = {
 
 
 def settled(
-    queries: Reals, keys: Reals, anchors: Reals, coupling: str, scale: float, epsilon: float
+    queries: Reals,
+    keys: Reals,
+    anchors: Reals,
+    coupling: str,
+    scale: float | Reals,
+    epsilon: float | Reals,
 ) -> Reals:
     """z_i = h_i / |h_i| with h_i = sum_j (w_ij + epsilon) r_j, [H, Q, d_osc]; zero where h is."""
     h = (COUPLINGS[coupling](queries, keys, scale) + epsilon) @ anchors
@@ -64,6 +70,6 @@ def settled(
     return state
 
 
-def read_out(state: Reals, anchors: Reals, values: Reals, exponent: int) -> Reals:
+def read_out(state: Reals, anchors: Reals, values: Reals, exponent: int | Reals) -> Reals:
     """sum_j a_ij v_j with a_ij = (1 + z_i.r_j)^p / sum_l (1 + z_i.r_l)^p."""
     return _weighed((1.0 + state @ np.swapaxes(anchors, -1, -2)) ** exponent, values)

@@ -10,6 +10,7 @@ import numpy as np
 
 from entrain.deploy.lowering.fusion import formulas
 from entrain.deploy.lowering.fusion.contract import (
+    TOLERANCE,
     Reals,
     Sample,
     Strides,
@@ -37,6 +38,13 @@ class OscillatorMechanism:
     exponent: int
     title: str = "oscillator attention"
 
+    def context(self, s: Sample) -> Reals:
+        """What it makes of a sample, [H, Q, V]."""
+        anchors = self.anchors / UNIT_STEPS
+        settings = self.coupling, self.scale, self.epsilon
+        state = formulas.settled(s.queries, s.keys, anchors, *settings)
+        return formulas.read_out(state, anchors, s.values, self.exponent)
+
     def node(self, query: View, key: View, value: View, output: Value, strides: Strides) -> Node:
         """See ``Mechanism``."""
         return oscillator_attention(
@@ -60,32 +68,53 @@ def recognise_oscillator(region: Region, samples: tuple[Sample, ...]) -> Oscilla
         return None
     heads, tokens, d_head = samples[0].keys.shape
     couplings = [c for c in formulas.COUPLINGS if c != "softplus" or "Softplus" in region.operators]
+    factors = likely_factors(region, d_head)
     for anchors in _anchors(region, heads, tokens):
-        choices = product(couplings, likely_factors(region, d_head), _epsilons(region, anchors))
-        for coupling, scale, epsilon in choices:
-            exponent = _exponent(samples, anchors, coupling, scale, epsilon)
-            if exponent is not None:
-                codes = np.rint(anchors * UNIT_STEPS).astype(np.int8)
-                return OscillatorMechanism(codes, coupling, scale, epsilon, exponent)
+        settings = np.asarray(list(product(factors, _epsilons(region, anchors))))
+        for coupling in couplings:
+            for likely in _likely(samples, anchors, coupling, settings):
+                if matches(samples, likely.context):
+                    return likely
     return None
 
 
-def _exponent(
-    samples: tuple[Sample, ...], anchors: Reals, coupling: str, scale: float, epsilon: float
-) -> int | None:
-    """The exponent with which this field gives the region's context, if any does."""
-    states = {
-        id(s): formulas.settled(s.queries, s.keys, anchors, coupling, scale, epsilon)
-        for s in samples
-    }
-    for exponent in EXPONENTS:
+def _likely(
+    samples: tuple[Sample, ...], anchors: Reals, coupling: str, settings: Reals
+) -> Iterator[OscillatorMechanism]:
+    """Those that give the context of each head's first query.
 
-        def formula(s: Sample, exponent: int = exponent) -> Reals:
-            return formulas.read_out(states[id(s)], anchors, s.values, exponent)
+    All settings are tried at once, on one query after another: hardly any outlasts the first.
 
-        if matches(samples, formula):
-            return exponent
-    return None
+    Args:
+        samples: what the region does.
+        anchors: [H or 1, T, d_osc].
+        coupling: one of ``formulas.COUPLINGS``.
+        settings: scales and epsilons to be tried, [N, 2].
+    """
+    fits = np.ones((len(settings), len(EXPONENTS)), bool)
+    for sample, head in product(samples, range(len(samples[0].keys))):
+        if not fits.any():
+            return
+        left = fits.any(axis=1)
+        settings, fits = settings[left], fits[left]
+        contexts = _first_contexts(sample, head, anchors[head % len(anchors)], coupling, settings)
+        error = np.abs(contexts - sample.context[head, 0]).max(axis=-1)
+        fits &= error <= TOLERANCE * np.abs(sample.context).max()
+    codes = np.rint(anchors * UNIT_STEPS).astype(np.int8)
+    for index, exponent in np.argwhere(fits):
+        scale, epsilon = settings[index].tolist()
+        yield OscillatorMechanism(codes, coupling, scale, epsilon, EXPONENTS[exponent])
+
+
+def _first_contexts(
+    sample: Sample, head: int, anchors: Reals, coupling: str, settings: Reals
+) -> Reals:
+    """What the first query of a head gets with each setting and each exponent, [N, 8, V]."""
+    scale, epsilon = settings.T[..., None, None, None]
+    query, keys = sample.queries[head, :1], sample.keys[head]
+    state = formulas.settled(query, keys, anchors, coupling, scale, epsilon)
+    exponents = np.asarray(EXPONENTS)[:, None, None]
+    return formulas.read_out(state, anchors, sample.values[head], exponents)[..., 0, :]
 
 
 def _anchors(region: Region, heads: int, tokens: int) -> Iterator[Reals]:

@@ -1,8 +1,8 @@
-"""The part of a network between projected tokens and an attention's context, as a function."""
+"""The part of a network between an attention's operands and its context, as a function."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -13,9 +13,16 @@ import numpy as np
 from entrain.deploy.lowering.fusion.real_graph import RealGraph
 from entrain.deploy.lowering.graph import Array
 
+# what only moves elements about
+_MOVES = {
+    *("Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose", "Identity"),
+    *("Slice", "Gather", "Split"),
+}
+_SCALINGS = {"Mul", "Div"}  # by a number
 # what may stand between a projection and the quantizer of its result
-_BEHIND_PROJECTIONS = ("Add", "Clip", "Identity", "Relu", "Reshape", "Transpose")
-_PRODUCTS = ("MatMul", "Gemm")
+_BEHIND_PROJECTIONS = {"Add", "Clip", "Relu", *_SCALINGS, *_MOVES}
+_PRODUCTS = {"MatMul", "Gemm"}
+_SCORES = 2  # the context is a product of weights and values, the scores are one before that
 LARGEST = 400  # nodes; no attention has as many
 
 
@@ -54,42 +61,123 @@ class Region:
         return result
 
 
-def find_region(graph: RealGraph, output: str, shapes: dict[str, tuple[int, ...]]) -> Region | None:
-    """What computes a quantized tensor, back to the projections it depends on.
+def find_regions(
+    graph: RealGraph, output: str, shapes: Mapping[str, tuple[int, ...]]
+) -> Iterator[Region]:
+    """What computes a quantized tensor, back to one to three tensors that are quantized too.
+
+    First back to the projections it depends on. Queries and keys may be more than projected, as
+    those are that a rotation tells their positions: then back to the operands of the scores.
 
     Args:
         graph: the network in real numbers.
         output: the quantized tensor.
         shapes: of the quantized tensors that it may read.
-
-    Returns:
-        None if that is no function of one to three projected tensors, or if it is a projection
-        itself.
     """
-    stops = {real: name for name, real in graph.quantized.items() if name != output}
-    nodes: list[Any] = []
-    inputs: dict[str, str] = {}
-    waiting, seen = [graph.quantized[output]], set()
-    while waiting:
-        tensor = waiting.pop()
-        if tensor in seen or tensor in graph.constants or not tensor:
-            continue
-        seen.add(tensor)
-        if stops.get(tensor) in shapes and _is_projected(graph, tensor):
-            inputs[tensor] = stops[tensor]
-            continue
-        node = graph.producers.get(tensor)
-        if node is None or len(nodes) > LARGEST or _projects(graph, node):
-            return None  # the network's input, or a projection that nothing quantizes
-        nodes.append(node)
-        waiting.extend(node.input)
-    if not 1 <= len(inputs) <= 3 or not _multiplies(graph, nodes):
-        return None
-    return _region(graph, nodes, inputs, output, shapes)
+    seen = set()
+    for to_scores in (False, True):
+        region = _Walk(graph, output, shapes, to_scores=to_scores).region()
+        if region is not None and region.inputs not in seen:
+            seen.add(region.inputs)
+            yield region
+
+
+def held_before(
+    graph: RealGraph, output: str, shapes: Mapping[str, tuple[int, ...]]
+) -> Iterator[tuple[str, bool]]:
+    """Quantized tensors that hold a quantized tensor's elements before it, the last one first.
+
+    With each, whether its elements were only moved about since: scaled they mean other numbers.
+    """
+    names = {graph.quantized[name]: name for name in graph.quantized if name in shapes}
+    tensor, moved = graph.quantized[output], True
+    while (node := graph.producers.get(tensor)) is not None and _carries(graph, node):
+        tensor, moved = node.input[0], moved and node.op_type in _MOVES
+        if tensor in names:
+            yield names[tensor], moved
+
+
+def _carries(graph: RealGraph, node: Any) -> bool:
+    """Whether a node moves elements about, or scales them."""
+    scaled = node.op_type in _SCALINGS and _is_number(graph, node.input[1])
+    return node.op_type in _MOVES or scaled
+
+
+class _Walk:
+    """Collects nodes from a quantized tensor backwards, until it comes to quantized tensors."""
+
+    def __init__(
+        self,
+        graph: RealGraph,
+        output: str,
+        shapes: Mapping[str, tuple[int, ...]],
+        *,
+        to_scores: bool,
+    ) -> None:
+        self._graph = graph
+        self._output = output
+        self._shapes = shapes
+        self._to_scores = to_scores
+        known = (name for name in graph.quantized if name in shapes and name != output)
+        self._stops = {graph.quantized[name]: name for name in known}
+        self._nodes: dict[int, Any] = {}
+        self._inputs: dict[str, str] = {}
+
+    def region(self) -> Region | None:
+        """None if that is no function of so few tensors, or if it is a projection itself."""
+        waiting, seen = [(self._graph.quantized[self._output], 0)], set()
+        while waiting:
+            tensor, products = waiting.pop()
+            if (tensor, products) in seen or tensor in self._graph.constants or not tensor:
+                continue
+            seen.add((tensor, products))
+            if self._ends(tensor, products):
+                self._inputs[tensor] = self._stops[tensor]
+                continue
+            node = self._graph.producers.get(tensor)
+            if node is None or len(self._nodes) > LARGEST or _projects(self._graph, node):
+                return None  # the network's input, or a projection that nothing quantizes
+            self._nodes[id(node)] = node
+            products = min(products + _is_product(self._graph, node), _SCORES)
+            waiting.extend((name, products) for name in node.input)
+        nodes = list(self._nodes.values())
+        computed = {name for node in nodes for name in node.output}
+        if not 1 <= len(self._inputs) <= 3 or computed & self._inputs.keys():
+            return None
+        if not _multiplies(self._graph, nodes):
+            return None
+        return _region(self._graph, nodes, self._inputs, self._output, self._shapes)
+
+    def _ends(self, tensor: str, products: int) -> bool:
+        """Whether a tensor is an operand: quantized, and the first that holds these elements."""
+        if tensor not in self._stops or self._holds_another(tensor):
+            return False
+        operand = self._to_scores and products == _SCORES
+        return operand or _is_projected(self._graph, tensor)
+
+    def _holds_another(self, tensor: str) -> bool:
+        """Whether a tensor is another quantized one, moved about or scaled."""
+        while (node := self._graph.producers.get(tensor)) is not None:
+            if not _carries(self._graph, node):
+                return False
+            tensor = node.input[0]
+            if tensor in self._stops:
+                return True
+        return False
+
+
+def _is_number(graph: RealGraph, name: str) -> bool:
+    array = graph.constants.get(name)
+    return array is not None and array.size == 1
+
+
+def _is_product(graph: RealGraph, node: Any) -> bool:
+    """Whether a node is a matrix product of two tensors that are computed."""
+    return node.op_type == "MatMul" and not any(name in graph.constants for name in node.input)
 
 
 def _is_projected(graph: RealGraph, tensor: str) -> bool:
-    """Whether a tensor is a projection, with a bias, a ReLU or moved about at most."""
+    """Whether a tensor is a projection, with a bias, a ReLU, scaled or moved about at most."""
     while (node := graph.producers.get(tensor)) is not None:
         if _projects(graph, node):
             return True
@@ -124,7 +212,7 @@ def _region(
     nodes: list[Any],
     inputs: dict[str, str],
     output: str,
-    shapes: dict[str, tuple[int, ...]],
+    shapes: Mapping[str, tuple[int, ...]],
 ) -> Region:
     from onnx import TensorProto, helper, numpy_helper
 

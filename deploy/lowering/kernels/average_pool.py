@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
-from entrain.deploy.lowering.graph import Layer
+import numpy as np
+
+from entrain.deploy.lowering.graph import BYTES, Layer
+from entrain.deploy.lowering.kernels.c_source import c_call, source_of, structure
 from entrain.deploy.lowering.kernels.contract import Kernel
 from entrain.deploy.lowering.kernels.images import (
     Image,
     Window,
-    c_call,
     image_of,
-    rescale_text,
     result_image,
-    source_of,
-    structure,
     window_of,
 )
 from entrain.deploy.lowering.kernels.rescaled_sum import RescaledSum, rescaled_sum
+from entrain.deploy.lowering.kernels.steps import Touched, may_overwrite
 from entrain.deploy.lowering.operators.pool import PoolSum
 from entrain.deploy.lowering.operators.reduction import Sum
 from entrain.deploy.lowering.views import View, view_of
+
+POOLED_CHANNELS = 4  # at a time, ENTRAIN_POOLED_CHANNELS
 
 
 def match_average_pool(layer: Layer) -> Kernel | None:
     """The kernel of a layer that averages bytes over windows, or over all of an image."""
     found = rescaled_sum(layer)
-    if found is None or found.bias.any() or len(set(found.multipliers.flat)) > 1:
+    if found is None or found.bias.any() or found.for_each_channel:
         return None
     view = view_of(found.sum.operands[0]) if isinstance(found.sum.operator, Sum | PoolSum) else None
-    if view is None or view.value.dtype not in ("int8", "uint8"):
+    if view is None or view.value.dtype not in BYTES:
         return None
     pool = _window(found, view) if isinstance(found.sum.operator, PoolSum) else _whole(found, view)
     if pool is None or any(image.channel_bytes != 1 for image in (pool[0], pool[2])):
@@ -37,14 +39,29 @@ def match_average_pool(layer: Layer) -> Kernel | None:
         "image": image.c_text(),
         "window": window.c_text(),
         "output": result.c_text(),
-        "rescale": rescale_text(found, found.shift),
+        "rescale": found.rescale_text(found.shift),
         "zero_point": view.zero_point,
         "is_unsigned": view.value.dtype == "uint8",
         "rise": found.rise,
     }
     operands = (source_of(view), str(found.multipliers.flat[0]), "output")
     call = c_call("entrain_pool", operands, structure(fields, wide=True))
-    return Kernel(layer, "entrain_pool.h", call, ())
+    overwrites = (view.value.name,) if _may_overwrite(view, *pool) else ()
+    return Kernel(layer, "entrain_pool.h", call, (), overwrites=overwrites)
+
+
+def _may_overwrite(view: View, image: Image, window: Window, result: Image) -> bool:
+    """Whether the result may take the image's bytes: output pixels in order, four channels each."""
+    groups = np.arange(image.channels) // POOLED_CHANNELS
+    rows = window.last_seen(image.rows, result.rows)[:, None, None]
+    columns = window.upright.last_seen(image.columns, result.columns)[:, None]
+    y, x, _ = np.ogrid[: result.rows, : result.columns, :1]
+    read, written = (
+        (row * result.columns + column) * (groups[-1] + 1) + groups
+        for row, column in ((rows, columns), (y, x))
+    )
+    places = view.offset + image.places
+    return may_overwrite(view.value, Touched(places, read), Touched(result.places, written))
 
 
 def _window(found: RescaledSum, view: View) -> tuple[Image, Window, Image] | None:

@@ -25,6 +25,10 @@ class Kernel:
         constants: arrays for flash, by name, in the order of the parameters.
         scratch_bytes: bytes of the arena that the kernel needs while it runs.
         blocks: for each instruction set the candidates, the best first; empty without a choice.
+        overwrites: names of the values whose bytes the result may take, from their first one on: on
+            every instruction set, no byte of them is read after it has been written.
+        in_place_calls: by such a value's name, what stands instead of ``call`` where the result
+            does take its bytes; only if that is something else.
     """
 
     layer: Layer
@@ -33,6 +37,8 @@ class Kernel:
     constants: tuple[tuple[str, Array], ...]
     scratch_bytes: int = 0
     blocks: tuple[tuple[str, tuple[Blocks, ...]], ...] = ()
+    overwrites: tuple[str, ...] = ()
+    in_place_calls: tuple[tuple[str, str], ...] = ()
 
 
 # None if this kernel does not compute the layer

@@ -2,129 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from math import prod
+from dataclasses import replace
 from textwrap import indent
 
 import numpy as np
 
 from entrain.deploy.lowering.graph import Array, Layer
+from entrain.deploy.lowering.kernels.c_source import c_call, declared, rounded_up, structure
 from entrain.deploy.lowering.kernels.contract import Kernel
-from entrain.deploy.lowering.kernels.images import (
-    Image,
-    Window,
-    c_call,
-    image_of,
-    rescale_text,
-    result_image,
-    rounded_up,
-    shared,
-    source_of,
-    structure,
-    window_of,
-)
-from entrain.deploy.lowering.kernels.rescaled_sum import (
-    LEAST_SHIFT,
-    RescaledSum,
-    along,
-    rescaled_sum,
-)
-from entrain.deploy.lowering.operators.convolution import Convolution
-from entrain.deploy.lowering.operators.leaves import Constant
-from entrain.deploy.lowering.schedules.blocks import MatmulShape, matmul_blocks
-from entrain.deploy.lowering.views import View, view_of
+from entrain.deploy.lowering.kernels.convolution_layer import ConvolutionLayer, convolution_layer
+from entrain.deploy.lowering.kernels.rescaled_sum import LEAST_SHIFT, along
+from entrain.deploy.lowering.kernels.steps import Touched
+from entrain.deploy.lowering.kernels.weights_layout import in_rows, padded_depth
+from entrain.deploy.lowering.schedules.blocks import Candidates, MatmulShape, matmul_blocks
 
-VECTOR_BYTES = 16
-UNSIGNED_OFFSET = 128  # what kernels take off unsigned bytes
-LARGEST_SUM = 2**31 - 1
-
-
-@dataclass(frozen=True)
-class ConvolutionLayer:
-    """A layer that is a convolution of a stored image with constant weights, rescaled."""
-
-    layer: Layer
-    found: RescaledSum
-    view: View
-    image: Image
-    window: Window
-    weights: Array  # [output channel, input channel of its group, row, column]
-    groups: int
-    result: Image
-
-    @property
-    def is_padded(self) -> bool:
-        """Whether any output sees something beyond the image."""
-        seen_rows = self.window.seen_rows(self.result.rows) - self.window.top
-        seen_columns = self.window.seen_columns(self.result.columns) - self.window.left
-        beyond = seen_rows > self.image.rows or seen_columns > self.image.columns
-        return beyond or self.window.top > 0 or self.window.left > 0
-
-    @property
-    def folded_bias(self) -> Array:
-        """The bias with the zero point taken off the input, int64, of the sum's shape."""
-        zero_point = self.view.zero_point
-        offset = UNSIGNED_OFFSET if self.view.value.dtype == "uint8" else 0
-        sums = self.weights.astype(np.int64).sum(axis=(1, 2, 3)).reshape(1, -1, 1, 1)
-        folded: Array = self.found.bias - (zero_point - offset) * sums
-        return folded
-
-    @property
-    def reach(self) -> int:
-        """The largest sum on the way, of bytes as they are stored."""
-        sizes = np.abs(self.weights.astype(np.int64)).sum(axis=(1, 2, 3)).reshape(1, -1, 1, 1)
-        return int((np.abs(self.folded_bias) + UNSIGNED_OFFSET * sizes).max())
-
-    @property
-    def multipliers(self) -> Array:
-        """One multiplier, or one for each output channel."""
-        multipliers = along(1, self.found.multipliers)
-        assert multipliers is not None  # convolution_layer made sure
-        same = len(set(multipliers.tolist())) == 1
-        return (multipliers[:1] if same else multipliers).astype(np.int32)
-
-    @property
-    def depth(self) -> int:
-        """Products in a sum."""
-        return prod(self.weights.shape[1:])
-
-    @property
-    def source(self) -> str:
-        """C of where the image begins."""
-        return source_of(self.view)
-
-
-def convolution_layer(layer: Layer) -> ConvolutionLayer | None:
-    """The layer as a convolution whose result a kernel can write; else None."""
-    found = rescaled_sum(layer)
-    if found is None or not isinstance(found.sum.operator, Convolution):
-        return None
-    operator, (operand, weights) = found.sum.operator, found.sum.operands
-    view, result = view_of(operand), result_image(found)
-    if view is None or result is None or along(1, found.multipliers) is None:
-        return None
-    image = image_of(view)
-    if image is None or result.channel_bytes != 1 or not _is_stored(view.zero_point, view):
-        return None
-    if not isinstance(weights.operator, Constant) or weights.dtype != "int8":
-        return None
-    top, left, _, _ = operator.padding
-    window = window_of(weights.shape[2:], operator.strides, operator.dilation, (top, left))
-    array = weights.operator.reference()
-    if image.rows == window.rows == result.rows == 1:
-        # over one axis: a band of it is a band of rows
-        image, window, result = image.upright, window.upright, result.upright
-        array = array.transpose(0, 1, 3, 2)
-    convolution = ConvolutionLayer(
-        layer, found, view, image, window, array, operator.groups, result
-    )
-    return None if convolution.reach > LARGEST_SUM else convolution
-
-
-def _is_stored(number: int, view: View) -> bool:
-    """Whether the value's type holds a number: padding is stored as the zero point."""
-    limits = np.iinfo(view.value.dtype)
-    return bool(limits.min <= number <= limits.max)
+PADDED_BYTES = 256  # of the arena, for the rows that a band of output rows sees; more if need be
 
 
 def match_convolution(layer: Layer) -> Kernel | None:
@@ -160,9 +52,28 @@ def _patch_stride(convolution: ConvolutionLayer) -> int | None:
 
 def _product(convolution: ConvolutionLayer, stride: int) -> Kernel:
     """The convolution as a matrix product of what lies in memory."""
+    constants, declaration = _constants(convolution)
     operands = (convolution.source, "weights", "bias", "multipliers", "NULL", "scratch", "output")
-    call = c_call("entrain_matmul", operands, _product_text(convolution, stride))
-    return _kernel(convolution, "entrain_matmul.h", call, 0)
+    apart, in_place = (
+        declaration
+        + c_call("entrain_matmul", operands, _product_text(convolution, stride, is_in_place=choice))
+        for choice in (False, True)
+    )
+    result = convolution.result
+    pixels = np.arange(result.rows * result.columns)[:, None]
+    read = Touched(pixels * stride + np.arange(convolution.depth), pixels)
+    written = Touched(result.places.reshape(len(pixels), -1), pixels)
+    blocks = _blocks(convolution)
+    return Kernel(
+        convolution.layer,
+        "entrain_matmul.h",
+        apart,
+        constants,
+        _widened_bytes(_patch_bytes(convolution, blocks)),
+        blocks,
+        convolution.overwrites(read, written),
+        ((convolution.view.value.name, in_place),),
+    )
 
 
 def _gathered(convolution: ConvolutionLayer) -> Kernel:
@@ -173,13 +84,13 @@ def _gathered(convolution: ConvolutionLayer) -> Kernel:
         convolution.is_padded or part.channel_bytes != 1 or part.pixel_bytes != part.channels
     )
     row_bytes = window.seen_columns(result.columns) * part.channels
-    band = window.band(result.rows, row_bytes) if is_padded else result.rows
+    band = window.band(result.rows, row_bytes, PADDED_BYTES) if is_padded else result.rows
     padded = rounded_up(window.seen_rows(band) * row_bytes, 8) if is_padded else 0
     fields = {
         "image": part.c_text(),
         "window": window.c_text(),
         "output": result.c_text(),
-        "product": _product_text(convolution, rounded_up(convolution.depth, 4)),
+        "product": _product_text(convolution, padded_depth(convolution.depth)),
         "zero_point": convolution.view.zero_point,
         "is_padded": is_padded,
         "band": band,
@@ -188,7 +99,35 @@ def _gathered(convolution: ConvolutionLayer) -> Kernel:
     if convolution.groups > 1:
         loop = f"for (int32_t group = 0; group < {convolution.groups}; group++) {{"
         call = f"{loop}\n{indent(call, '    ')}\n}}"
-    return _kernel(convolution, "entrain_convolution.h", call, padded, gathers=True)
+    constants, declaration = _constants(convolution)
+    blocks = _blocks(convolution)
+    return Kernel(
+        convolution.layer,
+        "entrain_convolution.h",
+        declaration + call,
+        constants,
+        padded + _gathered_bytes(_patch_bytes(convolution, blocks)),
+        blocks,
+        _overwrites_gathered(convolution, is_padded=is_padded),
+    )
+
+
+def _overwrites_gathered(convolution: ConvolutionLayer, *, is_padded: bool) -> tuple[str, ...]:
+    """A row is copied before the first output row that sees it; patches are gathered in order."""
+    image, window, result = convolution.image, convolution.window, convolution.result
+    groups = [
+        np.arange(each.channels) // (each.channels // convolution.groups) * result.rows
+        for each in (image, result)
+    ]
+    if is_padded:
+        rows, columns = window.first_seen(image.rows, result.rows), np.zeros(image.columns, int)
+    else:
+        rows = window.last_seen(image.rows, result.rows)
+        columns = window.upright.last_seen(image.columns, result.columns)
+    read = (groups[0] + rows[:, None, None]) * result.columns + columns[:, None]
+    y, x, _ = np.ogrid[: result.rows, : result.columns, :1]
+    written = (groups[1] + y) * result.columns + x
+    return convolution.overwrites(Touched(image.places, read), Touched(result.places, written))
 
 
 def _operands(convolution: ConvolutionLayer) -> tuple[str, ...]:
@@ -200,7 +139,7 @@ def _operands(convolution: ConvolutionLayer) -> tuple[str, ...]:
         return (convolution.source, "weights", "bias", "multipliers", "scratch", "output")
     return (
         f"{convolution.source} + group * {inputs}",
-        f"weights + group * {outputs * rounded_up(convolution.depth, 4)}",
+        f"weights + group * {outputs * padded_depth(convolution.depth)}",
         f"bias + group * {outputs}",
         f"multipliers{each}",
         "scratch",
@@ -208,7 +147,9 @@ def _operands(convolution: ConvolutionLayer) -> tuple[str, ...]:
     )
 
 
-def _product_text(convolution: ConvolutionLayer, input_stride: int) -> str:
+def _product_text(
+    convolution: ConvolutionLayer, input_stride: int, *, is_in_place: bool = False
+) -> str:
     """``struct entrain_matmul`` with a row for each pixel of the result."""
     result, name = convolution.result, convolution.layer.name.upper()
     one_bias = along(1, convolution.folded_bias) is not None
@@ -222,49 +163,49 @@ def _product_text(convolution: ConvolutionLayer, input_stride: int) -> str:
             "input_is_unsigned": convolution.view.value.dtype == "uint8",
             "block_rows": f"{name}_ROWS",
             "block_columns": f"{name}_COLUMNS",
-            "rescale": rescale_text(convolution.found, convolution.found.requantize.shift),
+            "rescale": convolution.found.rescale_text(convolution.found.requantize.shift),
             **({} if one_bias else {"bias_stride": result.channels}),
+            **({"is_in_place": True} if is_in_place else {}),
         }
     )
 
 
-def _kernel(
-    convolution: ConvolutionLayer, header: str, call: str, padded: int, gathers: bool = False
-) -> Kernel:
-    """The call with its constants and its scratch: padded image, patches, widened patches."""
-    pitch, found = rounded_up(convolution.depth, 4), convolution.found
-    outputs = convolution.result.channels // convolution.groups
+def _blocks(convolution: ConvolutionLayer) -> Candidates:
+    """Register blocks of the product of a group's patches with its weights."""
     pixels = convolution.result.rows * convolution.result.columns
-    wide = found.requantize.shift < LEAST_SHIFT
-    blocks = matmul_blocks(MatmulShape(pixels, convolution.depth, outputs, wide))
-    patches = {
-        name: rounded_up(max(block.rows for block in offered) * pitch, 8)
+    outputs = convolution.result.channels // convolution.groups
+    wide = convolution.found.requantize.shift < LEAST_SHIFT
+    return matmul_blocks(MatmulShape(pixels, convolution.depth, outputs, wide))
+
+
+def _patch_bytes(convolution: ConvolutionLayer, blocks: Candidates) -> dict[str, int]:
+    """For each instruction set, bytes of the patches of a block of rows."""
+    return {
+        name: rounded_up(max(block.rows for block in offered) * padded_depth(convolution.depth), 8)
         for name, offered in blocks
     }
-    scratch = padded + max(
-        (size if gathers else 0) + (2 * size if name == "dsp" else 0)
-        for name, size in patches.items()
-    )
-    multipliers, call = shared(convolution.multipliers, call)
+
+
+def _widened_bytes(patches: dict[str, int]) -> int:
+    """For DSP the patches of a block of rows in 16 bits."""
+    return 2 * patches["dsp"]
+
+
+def _gathered_bytes(patches: dict[str, int]) -> int:
+    """Patches that are gathered, those in 16 bits behind them; the most of any instruction set."""
+    return max(*patches.values(), patches["dsp"] + _widened_bytes(patches))
+
+
+def _constants(convolution: ConvolutionLayer) -> tuple[tuple[tuple[str, Array], ...], str]:
+    """Weights, bias and multipliers for flash; and C that declares what does not lie there."""
+    by_pixels = convolution.weights.transpose(0, 2, 3, 1)
+    multipliers, declaration = declared(convolution.multipliers)
     constants = (
-        ("weights", in_rows(convolution.weights)),
+        ("weights", in_rows(by_pixels.reshape(len(by_pixels), -1))),
         ("bias", _in_rows_of_pixels(convolution.folded_bias.astype(np.int32))),
         *multipliers,
     )
-    return Kernel(convolution.layer, header, call, constants, scratch, blocks)
-
-
-def in_rows(weights: Array) -> Array:
-    """[output channel][row, column, input channel], each row filled up to whole words.
-
-    Behind the last one lie zeros for vectors that read on.
-    """
-    flat = weights.transpose(0, 2, 3, 1).reshape(len(weights), -1)
-    columns, depth = flat.shape
-    pitch = rounded_up(depth, 4)
-    filled = np.zeros(columns * pitch + rounded_up(depth, VECTOR_BYTES) - pitch, np.int8)
-    filled[: columns * pitch].reshape(columns, pitch)[:, :depth] = flat
-    return filled
+    return constants, declaration
 
 
 def _in_rows_of_pixels(bias: Array) -> Array:

@@ -5,19 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from entrain.deploy.lowering.graph import Array, Layer
+from entrain.deploy.lowering.kernels.c_source import c_call, declared, rounded_up, structure
 from entrain.deploy.lowering.kernels.contract import Kernel
-from entrain.deploy.lowering.kernels.convolution import ConvolutionLayer, convolution_layer
-from entrain.deploy.lowering.kernels.images import (
-    c_call,
-    rescale_text,
-    rounded_up,
-    shared,
-    structure,
-)
+from entrain.deploy.lowering.kernels.convolution_layer import ConvolutionLayer, convolution_layer
 from entrain.deploy.lowering.kernels.rescaled_sum import along
+from entrain.deploy.lowering.kernels.steps import Touched
 
 BLOCK = 16  # channels, ENTRAIN_CHANNEL_BLOCK
 SMALL = 4  # rows and columns at most, ENTRAIN_SMALL_KERNEL
+PLANE_BYTES = 1024  # of the arena, for what a band of output rows sees; more if need be
 LARGEST_BYTE = 128  # of the signed bytes that vectors multiply
 LARGEST_HALF = 2**15 - 1
 
@@ -36,12 +32,12 @@ def match_depthwise(layer: Layer) -> Kernel | None:
     whole = rounded_up(channels, BLOCK)
     band, plane_bytes = _plane(convolution, _plane_pitch(convolution))
     vector_band, vector_bytes = _plane(convolution, _block_pitch(convolution))
-    is_small = max(convolution.weights.shape[2:]) <= SMALL
+    is_small = not _is_large(convolution)
     fields = {
         "image": convolution.image.c_text(),
         "window": convolution.window.c_text(),
         "output": convolution.result.c_text(),
-        "rescale": rescale_text(convolution.found, convolution.found.shift),
+        "rescale": convolution.found.rescale_text(convolution.found.shift),
         "zero_point": convolution.view.zero_point,
         "is_unsigned": convolution.view.value.dtype == "uint8",
         "is_small": is_small,
@@ -53,7 +49,8 @@ def match_depthwise(layer: Layer) -> Kernel | None:
     operands = (convolution.source, "weights", "bias", "multipliers", "scratch", "output")
     multipliers = convolution.multipliers
     each = _filled_up(multipliers, whole) if multipliers.size > 1 else multipliers
-    more, call = shared(each, c_call("entrain_depthwise", operands, structure(fields, wide=True)))
+    more, declaration = declared(each)
+    call = declaration + c_call("entrain_depthwise", operands, structure(fields, wide=True))
     weights = in_squares if is_small else in_blocks
     constants = (
         ("weights", weights(convolution.weights)),
@@ -61,13 +58,34 @@ def match_depthwise(layer: Layer) -> Kernel | None:
         *more,
     )
     scratch = max(plane_bytes, _strip_bytes(convolution) if is_small else vector_bytes)
-    return Kernel(layer, "entrain_depthwise.h", call, constants, scratch)
+    overwrites = _overwrites(convolution, 1) and _overwrites(convolution, BLOCK)
+    return Kernel(layer, "entrain_depthwise.h", call, constants, scratch, overwrites=overwrites)
+
+
+def _overwrites(convolution: ConvolutionLayer, together: int) -> tuple[str, ...]:
+    """So many channels together, an output row after the other.
+
+    Each row of the image is read once, before the first output row that sees it; for strips of rows
+    that are not neighbours, again and again to the last.
+    """
+    image, window, result = convolution.image, convolution.window, convolution.result
+    are_neighbours = window.row_stride == window.row_dilation == 1
+    seen = window.first_seen if are_neighbours or _is_large(convolution) else window.last_seen
+    blocks = np.arange(image.channels) // together * result.rows
+    read = blocks + seen(image.rows, result.rows)[:, None, None]
+    written = blocks + np.arange(result.rows)[:, None, None]
+    return convolution.overwrites(Touched(image.places, read), Touched(result.places, written))
+
+
+def _is_large(convolution: ConvolutionLayer) -> bool:
+    """Whether the weights of a channel fill more than a square of small kernels."""
+    return bool(max(convolution.weights.shape[2:]) > SMALL)
 
 
 def _plane(convolution: ConvolutionLayer, pitch: int) -> tuple[int, int]:
     """Output rows at a time, and bytes of the rows that they see with one number to spare."""
     window = convolution.window
-    band = window.band(convolution.result.rows, pitch)
+    band = window.band(convolution.result.rows, pitch, PLANE_BYTES)
     return band, window.seen_rows(band) * pitch + 2
 
 

@@ -11,10 +11,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from entrain.deploy.lowering.graph import Array, Layer, Node
+from entrain.deploy.lowering.graph import BYTES, Array, Layer, Node, Value
+from entrain.deploy.lowering.kernels.c_source import c_call, declared, rounded_up, structure
 from entrain.deploy.lowering.kernels.contract import Kernel
-from entrain.deploy.lowering.kernels.images import c_call, rounded_up, structure
-from entrain.deploy.lowering.kernels.rescaled_sum import RescaledSum, along, rescaled_sum
+from entrain.deploy.lowering.kernels.rescaled_sum import (
+    LARGEST_SUM,
+    LEAST_SHIFT,
+    UNSIGNED_OFFSET,
+    RescaledSum,
+    along,
+    offset_of,
+    rescaled_sum,
+)
+from entrain.deploy.lowering.kernels.steps import Touched, may_overwrite
+from entrain.deploy.lowering.kernels.weights_layout import in_rows, padded_depth
 from entrain.deploy.lowering.operators import apply, constant
 from entrain.deploy.lowering.operators.leaves import Constant
 from entrain.deploy.lowering.operators.matmul import MatMul
@@ -22,18 +32,19 @@ from entrain.deploy.lowering.operators.quantizers import Requantize
 from entrain.deploy.lowering.schedules.blocks import Candidates, MatmulShape, matmul_blocks
 from entrain.deploy.lowering.views import View, view_of
 
-UNSIGNED_OFFSET = 128  # what the kernel takes off unsigned bytes
-LARGEST_SUM = 2**31 - 1
 LEAST_RESIDUAL_SHIFT = 2
-VECTOR_BYTES = 16
 
 
 @dataclass(frozen=True)
-class Rows:
+class PlainRows:
     """A matrix in memory: element (m, k) lies ``first + m * stride + k`` bytes behind a start."""
 
     first: int
     stride: int
+
+    def places(self, rows: int, columns: int) -> Array:
+        """Where its elements lie."""
+        return self.first + self.stride * np.arange(rows)[:, None] + np.arange(columns)
 
 
 @dataclass(frozen=True)
@@ -57,15 +68,9 @@ class Product:
     """
 
     view: View
-    input: Rows
+    input: PlainRows
     weights: Array
     transposed: bool
-
-    @property
-    def offset(self) -> int:
-        """What is taken off every stored byte, by the kernel or before."""
-        is_unsigned = self.view.value.dtype == "uint8"
-        return self.view.zero_point - (UNSIGNED_OFFSET if is_unsigned else 0)
 
     def matrix(self, array: Array) -> Array:
         """An array of the node's shape as (rows, columns)."""
@@ -118,7 +123,7 @@ def _product(node: Node) -> Product | None:
 def _with_weights(operand: Node, weights: Node, *, transposed: bool) -> Product | None:
     array = weights.operator.reference()
     view = view_of(operand)
-    if view is None or view.value.dtype not in ("int8", "uint8"):
+    if view is None or view.value.dtype not in BYTES:
         return None
     if array.size != np.prod(array.shape[-2:]) or array.min() < -128 or array.max() > 127:
         return None
@@ -136,13 +141,13 @@ def _addresses(view: View) -> Array:
     return np.broadcast_to(view.offset + places, view.shape)
 
 
-def plain_rows(addresses: Array) -> Rows | None:
+def plain_rows(addresses: Array) -> PlainRows | None:
     """The rows that a matrix of addresses is; None if it is irregular."""
     rows, columns = addresses.shape
     first = int(addresses[0, 0])
     stride = int(addresses[1, 0]) - first if rows > 1 else columns
-    regular = first + stride * np.arange(rows)[:, None] + np.arange(columns)
-    return Rows(first, stride) if np.array_equal(regular, addresses) else None
+    regular = PlainRows(first, stride)
+    return regular if np.array_equal(regular.places(rows, columns), addresses) else None
 
 
 def _residual(layer: Layer, node: Node, place: int) -> Residual | None:
@@ -154,7 +159,7 @@ def _residual(layer: Layer, node: Node, place: int) -> Residual | None:
     uniform = np.unique(multipliers).size == 1 and np.unique(rest).size == 1
     if view is None or not uniform or requantize.shift < LEAST_RESIDUAL_SHIFT:
         return None
-    if view.shape != requantize.shape or view.value.dtype not in ("int8", "uint8"):
+    if view.shape != requantize.shape or view.value.dtype not in BYTES:
         return None
     multiplier = int(multipliers.flat[0])
     added = int(rest.flat[0]) << requantize.bias_shift
@@ -172,7 +177,6 @@ def _kernel(
         return None
     shape = _shape(product, found, residual is not None)
     blocks = matmul_blocks(shape)
-    each = len(set(multipliers.tolist())) > 1
     fields = {
         "rows": shape.rows,
         "depth": shape.depth,
@@ -183,7 +187,7 @@ def _kernel(
         "input_is_unsigned": product.view.value.dtype == "uint8",
         "block_rows": f"{layer.name.upper()}_ROWS",
         "block_columns": f"{layer.name.upper()}_COLUMNS",
-        "rescale": _rescale_text(found.requantize, each),
+        "rescale": found.rescale_text(found.requantize.shift),
         **({} if joined is None else {"residual": joined[1]}),
     }
     operands = (
@@ -192,29 +196,49 @@ def _kernel(
         "NULL" if joined is None else joined[0],
         *("scratch", f"output + {result.first}"),
     )
-    call = c_call("entrain_matmul", operands, structure(fields, wide=True))
-    constants = [("weights", _in_rows(product.weights)), ("bias", bias)]
-    if each:
-        constants.append(("multipliers", multipliers.astype(np.int32)))
-    else:
-        # a constant within the function becomes a literal of its code
-        call = f"static const int32_t multipliers[1] = {{{multipliers[0]}}};\n{call}"
-    is_unsigned = product.view.value.dtype == "uint8"
-    scratch = _scratch_bytes(shape, blocks, is_unsigned=is_unsigned)
-    return Kernel(layer, "entrain_matmul.h", call, tuple(constants), scratch, blocks)
+    needed = multipliers if found.for_each_channel else multipliers[:1]
+    shared, declaration = declared(needed.astype(np.int32))
+    apart, in_place = (
+        declaration + c_call("entrain_matmul", operands, structure({**fields, **more}, wide=True))
+        for more in ({}, {"is_in_place": True})
+    )
+    return Kernel(
+        layer,
+        "entrain_matmul.h",
+        apart,
+        (("weights", in_rows(product.weights)), ("bias", bias), *shared),
+        _scratch_bytes(shape, blocks),
+        blocks,
+        tuple(v.name for v in layer.inputs if _may_overwrite(v, product, residual, found)),
+        ((product.view.value.name, in_place),),
+    )
 
 
-def _scratch_bytes(shape: MatmulShape, blocks: Candidates, *, is_unsigned: bool) -> int:
-    """For DSP a block of rows in 16 bits; for vectors one of bytes, if their signs change."""
-    most = {name: max(block.rows for block in offered) for name, offered in blocks}
-    widened = 2 * most["dsp"] * rounded_up(shape.depth, 4)
-    signed = most["mve"] * rounded_up(shape.depth, VECTOR_BYTES) if is_unsigned else 0
-    return rounded_up(max(widened, signed), 8)
+def _scratch_bytes(shape: MatmulShape, blocks: Candidates) -> int:
+    """For DSP a block of rows in 16 bits: enough for one of bytes, wherever others copy theirs."""
+    rows = max(block.rows for block in dict(blocks)["dsp"])
+    return rounded_up(2 * rows * padded_depth(shape.depth), 8)
+
+
+def _may_overwrite(
+    value: Value, product: Product, residual: Residual | None, found: RescaledSum
+) -> bool:
+    """Whether the result may take a value's bytes: row by row, the residual's byte by byte."""
+    written = product.matrix(found.places)
+    steps = np.arange(len(written))[:, None]
+    if residual is not None and residual.view.value == value:
+        added = _addresses(residual.view).reshape(-1)[written]
+        if not np.array_equal(added, written):
+            return False
+    if product.view.value != value:
+        return True
+    read = product.input.places(len(written), product.weights.shape[1])
+    return may_overwrite(value, Touched(read, steps), Touched(written, steps))
 
 
 def _shape(product: Product, found: RescaledSum, joins: bool) -> MatmulShape:
     columns, depth = product.weights.shape
-    wide = joins or found.requantize.shift < 33
+    wide = joins or found.requantize.shift < LEAST_SHIFT
     return MatmulShape(found.places.size // columns, depth, columns, wide)
 
 
@@ -226,7 +250,7 @@ def _folded_bias(found: RescaledSum, product: Product) -> Array | None:
     added = product.matrix(found.bias)
     shared = along(1, added)
     bias = added if shared is None else shared
-    folded = bias - product.offset * product.weights.sum(axis=1)
+    folded = bias - offset_of(product.view) * product.weights.sum(axis=1)
     reach = np.abs(folded) + UNSIGNED_OFFSET * np.abs(product.weights).sum(axis=1)
     return None if reach.max() > LARGEST_SUM else folded.astype(np.int32)
 
@@ -251,25 +275,3 @@ def _joined(
         "constant": f"INT64_C({residual.constant})",
     }
     return f"{residual.view.value.name}_in + {rows.first}", structure(fields)
-
-
-def _rescale_text(to: Requantize, for_each_channel: bool) -> str:
-    return structure(
-        {
-            "shift": to.shift,
-            "zero_point": to.zero_point,
-            "low": to.low,
-            "high": to.high,
-            "is_unsigned": to.dtype == "uint8",
-            "for_each_channel": for_each_channel,
-        }
-    )
-
-
-def _in_rows(weights: Array) -> Array:
-    """Each row filled up to whole words, and zeros behind the last for vectors that read on."""
-    columns, depth = weights.shape
-    pitch = rounded_up(depth, 4)
-    filled = np.zeros(columns * pitch + rounded_up(depth, VECTOR_BYTES) - pitch, np.int8)
-    filled[: columns * pitch].reshape(columns, pitch)[:, :depth] = weights
-    return filled

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import ceil
 
 import numpy as np
 
-from entrain.deploy.lowering.graph import Array
+from entrain.deploy.lowering.graph import BYTES, Array
+from entrain.deploy.lowering.kernels.c_source import structure
 from entrain.deploy.lowering.kernels.rescaled_sum import RescaledSum
 from entrain.deploy.lowering.views import View, strides_of
-
-PLANE_BYTES = 1024  # of the arena, for the rows that a band of output rows sees; more if need be
 
 
 @dataclass(frozen=True)
@@ -32,6 +30,15 @@ class Image:
         return self.row_bytes == self.columns * self.pixel_bytes
 
     @property
+    def places(self) -> Array:
+        """The byte of each row, column and channel."""
+        rows, columns, channels = np.ogrid[: self.rows, : self.columns, : self.channels]
+        places: Array = (
+            rows * self.row_bytes + columns * self.pixel_bytes + channels * self.channel_bytes
+        )
+        return places
+
+    @property
     def upright(self) -> Image:
         """One row of pixels as a column."""
         return replace(
@@ -47,16 +54,10 @@ class Image:
         return structure(vars(self))
 
 
-def source_of(view: View) -> str:
-    """C of where a view begins."""
-    offset = f" + {view.offset}" if view.offset else ""
-    return f"{view.value.name}_in{offset}"
-
-
 def image_of(view: View) -> Image | None:
     """A view (1, channels, rows, columns) of bytes as an image; None if there are several."""
     batch, channels, rows, columns = view.shape
-    if batch != 1 or view.value.dtype not in ("int8", "uint8"):
+    if batch != 1 or view.value.dtype not in BYTES:
         return None
     return _image(channels, rows, columns, view.strides[1:])
 
@@ -110,9 +111,20 @@ class Window:
         """Input columns that so many output columns see."""
         return (outputs - 1) * self.column_stride + (self.columns - 1) * self.column_dilation + 1
 
-    def band(self, outputs: int, row_bytes: int) -> int:
-        """Output rows at a time, so that what they see fits ``PLANE_BYTES``; as even as can be."""
-        fitting = [n for n in range(1, outputs + 1) if self.seen_rows(n) * row_bytes <= PLANE_BYTES]
+    def first_seen(self, rows: int, outputs: int) -> Array:
+        """For each input row the first output row that sees it, or one behind."""
+        reach = (self.rows - 1) * self.row_dilation - self.top
+        first = -((reach - np.arange(rows)) // self.row_stride)
+        return np.clip(first, 0, outputs - 1)
+
+    def last_seen(self, rows: int, outputs: int) -> Array:
+        """For each input row the last output row that sees it, or one behind that."""
+        last = (np.arange(rows) + self.top) // self.row_stride
+        return np.minimum(last, outputs - 1)
+
+    def band(self, outputs: int, row_bytes: int, most: int) -> int:
+        """Output rows at a time, so that what they see fits ``most`` bytes; as even as can be."""
+        fitting = [n for n in range(1, outputs + 1) if self.seen_rows(n) * row_bytes <= most]
         return ceil(outputs / ceil(outputs / max(fitting, default=1)))
 
     def c_text(self) -> str:
@@ -129,49 +141,3 @@ def window_of(
     """A window by pairs of rows and columns; ``before`` is the padding above and on the left."""
     rows, columns = kernel
     return Window(rows, columns, *strides, *dilation, *before)
-
-
-def rescale_text(found: RescaledSum, shift: int) -> str:
-    """``struct entrain_rescale``."""
-    to = found.requantize
-    return structure(
-        {
-            "shift": shift,
-            "zero_point": to.zero_point,
-            "low": to.low,
-            "high": to.high,
-            "is_unsigned": to.dtype == "uint8",
-            "for_each_channel": np.unique(found.multipliers).size > 1,
-        }
-    )
-
-
-def structure(fields: Mapping[str, object], *, wide: bool = False) -> str:
-    """A C initialiser by names, one a line if ``wide``; strings stand as they are."""
-    texts = [f".{name} = {_literal(value)}" for name, value in fields.items()]
-    return "{\n" + "".join(f"    {text},\n" for text in texts) + "}" if wide else _in_line(texts)
-
-
-def _in_line(texts: list[str]) -> str:
-    return "{" + ", ".join(texts) + "}"
-
-
-def shared(multipliers: Array, call: str) -> tuple[tuple[tuple[str, Array], ...], str]:
-    """Multipliers as a constant array, or a single one within the call, where it is a literal."""
-    if multipliers.size > 1:
-        return (("multipliers", multipliers),), call
-    return (), f"static const int32_t multipliers[1] = {{{multipliers[0]}}};\n{call}"
-
-
-def c_call(function: str, operands: tuple[str, ...], fields: str) -> str:
-    """A call whose last argument is a ``struct`` of the function's name."""
-    return f"{function}({', '.join(operands)}, (struct {function}){fields});"
-
-
-def _literal(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def rounded_up(count: int, multiple: int) -> int:
-    """The next multiple, if it is none."""
-    return -(-count // multiple) * multiple

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from entrain.deploy.lowering.graph import Layer
+from entrain.deploy.lowering.kernels.c_source import rounded_up
 from entrain.deploy.lowering.kernels.contract import Kernel
-from entrain.deploy.lowering.kernels.rows import call, quotient_fields, rounded_up, shared_fields
+from entrain.deploy.lowering.kernels.rows import attention_call, quotient_fields, shared_fields
 from entrain.deploy.lowering.operators.linear_attention import LinearAttention
 
 MVE_ROWS = 3
@@ -20,13 +21,13 @@ def match_linear_attention(layer: Layer) -> Kernel | None:
         **shared_fields(operator),
         "query_features": "query_features",
         "key_features": "key_features",
-        "value_bits": str(operator.value_bits),
+        "value_bits": operator.value_bits,
         **quotient_fields(operator.quotient),
     }
     return Kernel(
         layer,
         "entrain_linear_attention.h",
-        call("entrain_linear_attention", fields),
+        attention_call("linear", fields),
         (("query_features", tables[0]), ("key_features", tables[1])),
         max(scratch_bytes(operator).values()),
     )

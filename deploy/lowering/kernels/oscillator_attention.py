@@ -12,8 +12,14 @@ from entrain.deploy.arithmetic import (
     TabulatedCoupling,
 )
 from entrain.deploy.lowering.graph import Array, Layer
+from entrain.deploy.lowering.kernels.c_source import rounded_up
 from entrain.deploy.lowering.kernels.contract import Kernel
-from entrain.deploy.lowering.kernels.rows import call, quotient_fields, rounded_up, shared_fields
+from entrain.deploy.lowering.kernels.rows import (
+    Fields,
+    attention_call,
+    quotient_fields,
+    shared_fields,
+)
 from entrain.deploy.lowering.operators.oscillator_attention import OscillatorAttention
 
 MVE_QUERIES = 4
@@ -34,17 +40,17 @@ def match_oscillator_attention(layer: Layer) -> Kernel | None:
     arrays += [("table", entries) for entries in table]
     fields = {
         **shared_fields(operator),
-        "d_osc": str(d_osc),
+        "d_osc": d_osc,
         **{name: name for name, _ in arrays},
-        "shared": "true" if anchors.shape[0] == 1 else "false",
+        "shared": anchors.shape[0] == 1,
         **_coupling(operator.coupling),
-        "lift": str(operator.total.lift),
+        "lift": operator.total.lift,
         **_read_out(operator.read_out),
     }
     return Kernel(
         layer,
         "entrain_oscillator.h",
-        call("entrain_oscillator_attention", fields),
+        attention_call("oscillator", fields),
         tuple(arrays),
         max(scratch_bytes(operator, d_osc).values()),
     )
@@ -70,45 +76,45 @@ def _even(components: Array) -> Array:
 
 def _coupling(
     coupling: RectifiedCoupling | TabulatedCoupling | SeparableCoupling,
-) -> dict[str, str]:
+) -> Fields:
     if isinstance(coupling, SeparableCoupling):
-        return {"coupling": "ENTRAIN_SEPARABLE", "weight_bits": str(coupling.bits)}
-    fields = {"weight_bits": str(coupling.bits)}
+        return {"coupling": "ENTRAIN_SEPARABLE", "weight_bits": coupling.bits}
+    fields: Fields = {"weight_bits": coupling.bits}
     if isinstance(coupling, RectifiedCoupling):
         return {
             **fields,
             "coupling": "ENTRAIN_RECTIFIED",
-            "coupling_shift": str(coupling.shift),
+            "coupling_shift": coupling.shift,
         }
-    fields |= {"multiplier": str(coupling.multiplier), "table_lift": str(coupling.lift)}
+    fields |= {"multiplier": coupling.multiplier, "table_lift": coupling.lift}
     if coupling.rectified is None:
         return {**fields, "coupling": "ENTRAIN_TABULATED"}
     return {
         **fields,
         "coupling": "ENTRAIN_RECTIFIED_TABLE",
-        "coupling_shift": str(coupling.rectified.shift),
+        "coupling_shift": coupling.rectified.shift,
     }
 
 
-def _read_out(read_out: FactorisedReadOut | PlainReadOut) -> dict[str, str]:
+def _read_out(read_out: FactorisedReadOut | PlainReadOut) -> Fields:
     quotient = read_out.quotient
     fields = {
-        "least": str(quotient.least),
+        "least": quotient.least,
         **quotient_fields(quotient),
     }
     if isinstance(read_out, PlainReadOut):
         return {
             **fields,
-            "exponent": str(read_out.exponent),
-            "one": str(read_out.one),
-            "read_out_bits": str(read_out.bits),
+            "exponent": read_out.exponent,
+            "one": read_out.one,
+            "read_out_bits": read_out.bits,
         }
     return {
         **fields,
-        "exponent": "1",
-        "moment_shift": str(read_out.moment_shift),
-        "value_factor": str(read_out.value_factor),
-        "token_weight": str(read_out.tokens),
+        "exponent": 1,
+        "moment_shift": read_out.moment_shift,
+        "value_factor": read_out.value_factor,
+        "token_weight": read_out.tokens,
     }
 
 

@@ -11,13 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from entrain.deploy.lowering.graph import Array, Layer, Node
+from entrain.deploy.lowering.kernels.c_source import structure
 from entrain.deploy.lowering.operators.elementwise import ADD_INTEGERS
 from entrain.deploy.lowering.operators.leaves import Constant
 from entrain.deploy.lowering.operators.quantizers import Requantize
-from entrain.deploy.lowering.views import result_places
+from entrain.deploy.lowering.views import View, result_places
 
 LEAST_SHIFT = 33  # from here on only the high word of a product matters
-LARGEST_SUM = 2**31
+LARGEST_SUM = 2**31 - 1
+UNSIGNED_OFFSET = 128  # what kernels of products take off unsigned bytes
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,25 @@ class RescaledSum:
         """What the risen sums are shifted by after the multiplication."""
         return self.requantize.shift + self.rise
 
+    @property
+    def for_each_channel(self) -> bool:
+        """Whether multipliers differ."""
+        return np.unique(self.multipliers).size > 1
+
+    def rescale_text(self, shift: int) -> str:
+        """``struct entrain_rescale``, for sums that rise first (``self.shift``) or do not."""
+        to = self.requantize
+        return structure(
+            {
+                "shift": shift,
+                "zero_point": to.zero_point,
+                "low": to.low,
+                "high": to.high,
+                "is_unsigned": to.dtype == "uint8",
+                "for_each_channel": self.for_each_channel,
+            }
+        )
+
 
 def rescaled_sum(layer: Layer) -> RescaledSum | None:
     """The layer as one sum, each element of which is written once; None if it is something else."""
@@ -68,7 +89,7 @@ def rescaled_sum(layer: Layer) -> RescaledSum | None:
     if shown.size != count or np.unique(shown).size != count:
         return None
     rise = max(0, LEAST_SHIFT - requantize.shift)
-    if peak << rise >= LARGEST_SUM:
+    if peak << rise > LARGEST_SUM:
         return None
 
     def of_sum(array: Array) -> Array:
@@ -85,6 +106,11 @@ def rescaled_sum(layer: Layer) -> RescaledSum | None:
         of_sum(multipliers.operator.reference()),
         rise,
     )
+
+
+def offset_of(view: View) -> int:
+    """What has yet to be taken off each byte of a view that a kernel of products reads."""
+    return view.zero_point - (UNSIGNED_OFFSET if view.value.dtype == "uint8" else 0)
 
 
 def along(axis: int, array: Array) -> Array | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from entrain.deploy.lowering.graph import Layer
+from entrain.deploy.lowering.kernels.c_source import rounded_up
 from entrain.deploy.lowering.kernels.contract import Kernel
-from entrain.deploy.lowering.kernels.rows import call, quotient_fields, rounded_up, shared_fields
+from entrain.deploy.lowering.kernels.rows import attention_call, quotient_fields, shared_fields
 from entrain.deploy.lowering.operators.softmax_attention import SoftmaxAttention
 
 MVE_ROWS = 3
@@ -19,14 +20,14 @@ def match_softmax_attention(layer: Layer) -> Kernel | None:
     fields = {
         **shared_fields(operator),
         "table": "table",
-        "entries": str(table.size),
-        "multiplier": str(operator.multiplier),
+        "entries": table.size,
+        "multiplier": operator.multiplier,
         **quotient_fields(operator.quotient),
     }
     return Kernel(
         layer,
         "entrain_softmax_attention.h",
-        call("entrain_softmax_attention", fields),
+        attention_call("softmax", fields),
         (("table", table),),
         max(scratch_bytes(operator).values()),
     )

@@ -10,10 +10,13 @@ from collections.abc import Callable
 from typing import Any
 
 from entrain.deploy.lowering.onnx_rewrites import (
+    attention,
     clips,
     early_quantizers,
+    ends,
     folding,
     integers,
+    late_transposes,
     pads,
     parameters,
     simpler,
@@ -33,14 +36,17 @@ REWRITES: tuple[Callable[[Any], None], ...] = (
     folding.fold_constants,
     parameters.check_parameters,
     clips.clip_before_quantizing,
+    attention.spell_out_attention,
     simpler.simplify,
     windows.make_windows_explicit,
     pads.pad_by_joining,
     early_quantizers.quantize_early,
+    ends.quantize_the_ends,
+    late_transposes.transpose_keys_late,
 )
 
 # operators that never reach Relax
-REWRITTEN = frozenset().union(simpler.REWRITTEN, pads.REWRITTEN)
+REWRITTEN = frozenset().union(attention.REWRITTEN, simpler.REWRITTEN, pads.REWRITTEN)
 
 
 def rewrite(model: Any) -> None:

@@ -26,7 +26,7 @@ FOLDED = frozenset(
         QUANTIZE,
         *("Constant", "Shape", "Size", "ConstantOfShape", "Range", "Cast", "CastLike", "Identity"),
         *("Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose", "Expand", "Tile"),
-        *("Gather", "GatherND", "Slice", "Concat", "Split", "Pad", "Where", "NonZero"),
+        *("Gather", "GatherND", "Slice", "Concat", "Split", "Pad", "Where", "NonZero", "Trilu"),
         *("Add", "Sub", "Mul", "Div", "Mod", "Pow", "Neg", "Abs", "Sqrt", "Reciprocal"),
         *("Exp", "Log", "Erf", "Sigmoid", "Tanh", "Relu", "Softmax", "Clip", "Min", "Max"),
         *("Floor", "Ceil", "Round", "Sign", "Equal", "Less", "LessOrEqual", "Greater"),

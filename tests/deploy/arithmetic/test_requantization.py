@@ -15,11 +15,13 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
 import entrain.firmware
+from entrain.deploy.arithmetic import requantization
 from entrain.deploy.arithmetic.requantization import (
     LARGEST_SHIFT,
     dequantize,
     fixed_point,
     integer_range,
+    narrow_fixed_point,
     quantize,
     requantize,
 )
@@ -88,6 +90,66 @@ def test_multipliers_and_bias_use_their_thirty_bits_and_no_more(case):
 def test_the_largest_factor_keeps_thirty_bits(values):
     fixed = fixed_point((np.asarray(values),), np.zeros(()), (1000,))
     assert 2**29 <= int(fixed.multipliers[0].max()) <= 2**30
+
+
+@st.composite
+def sums_of_bytes(draw):
+    """Operands of 8 bits without their zero points, real factors, a bias, and a zero point."""
+    terms = draw(st.integers(1, 6))
+    scales = [draw(st.floats(0.0, 4.0)) * draw(signs) for _ in range(terms)]
+    peaks = [draw(st.integers(128, 255)) for _ in scales]
+    operands = [draw(st.sampled_from([-peak, peak]) | st.integers(-peak, peak)) for peak in peaks]
+    return operands, peaks, scales, draw(st.floats(-2000.0, 2000.0)), draw(st.integers(-128, 255))
+
+
+@given(sums_of_bytes())
+def test_a_narrow_total_fits_32_bits_and_is_right_within_its_bound(case):
+    operands, peaks, scales, bias, zero_point = case
+    fixed = narrow_fixed_point(tuple(map(np.asarray, scales)), np.asarray(bias), tuple(peaks))
+    if fixed is None:
+        return
+    total = int(fixed.bias) << fixed.bias_shift
+    total += sum(int(m) * q for m, q in zip(fixed.multipliers, operands, strict=True))
+    joined = total + (zero_point << fixed.shift) + (1 << (fixed.shift - 1))
+    assert total >= -(2**31)
+    assert joined < 2**31
+    exact = Fraction(bias) + sum(Fraction(s) * q for s, q in zip(scales, operands, strict=True))
+    assert abs(Fraction(total, 2**fixed.shift) - exact) <= Fraction(1, 2**9)
+
+
+def test_two_bytes_of_about_the_result_s_step_lose_less_than_its_4096th_part():
+    fixed = narrow_fixed_point((np.asarray(1.0), np.asarray(0.7)), np.zeros(()), (255, 255))
+    assert (255 + 255 + 1) / 2.0**fixed.shift < 2.0**-12
+
+
+@pytest.mark.parametrize("steps", [(0.05, 0.03, 0.06), (0.05, 0.06), (0.1, 0.05, 0.1)])
+def test_narrow_multipliers_decide_next_to_a_half_as_thirty_bits_do(steps):
+    *operands, result = map(np.float32, steps)
+    factors = tuple(np.asarray(float(step) / float(result)) for step in operands)
+    peaks = (128,) * len(factors)
+    pairs = tuple(np.ogrid[tuple(slice(-128, 129) for _ in factors)])
+    wide, narrow = (
+        requantize(pairs, made(factors, np.zeros(()), peaks), zero_point=0, low=-999, high=999)
+        for made in (fixed_point, narrow_fixed_point)
+    )
+    np.testing.assert_array_equal(narrow, wide)
+
+
+def test_wide_operands_are_not_compared_result_by_result(monkeypatch):
+    """There would be sixteen million of them; each multiplier is then the nearest one."""
+    monkeypatch.delattr(requantization, "requantize")
+    scales, peaks = (0.03, 0.07), (2000, 2000)
+    fixed = narrow_fixed_point(tuple(map(np.asarray, scales)), np.zeros(()), peaks)
+    assert fixed is not None
+    nearest = [round(scale * 2**fixed.shift) for scale in scales]
+    assert [int(multiplier) for multiplier in fixed.multipliers] == nearest
+
+
+@pytest.mark.parametrize(
+    ("factor", "peak"), [(300.0, 128), (0.001, 2**20), (2.0**30, 1), (np.nan, 1)]
+)
+def test_large_factors_and_wide_operands_are_too_coarse_for_a_narrow_total(factor, peak):
+    assert narrow_fixed_point((np.asarray(factor),), np.zeros(()), (peak,)) is None
 
 
 @pytest.mark.parametrize("scale", [0.0, 1e-30])

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from attention_cases import Numbers, Size, layer_of, linear_of, make_case, random_case, softmax_of
-from kernel_programs import expected, on_board, sanitized
-from programs import require_emulator
+from kernel_programs import check_on_board, check_sanitized
 
 from entrain.deploy.boards import boards
 
@@ -39,27 +38,18 @@ def chosen(count, seed):
     return layers, stored
 
 
-def check(layers, stored, computed):
-    for layer, ours, theirs in zip(layers, expected(layers, stored), computed, strict=True):
-        np.testing.assert_array_equal(theirs, ours, err_msg=f"{layer.name}")
-
-
 @pytest.mark.parametrize("options", [(), ("-DENTRAIN_EMULATE_DSP",)], ids=["scalar", "dsp"])
 def test_the_c_equals_numpy_under_sanitizers(tmp_path, options):
-    layers, stored = chosen(8, 1)
-    check(layers, stored, sanitized(tmp_path, layers, stored, *options))
+    check_sanitized(tmp_path, *chosen(8, 1), *options)
 
 
 @pytest.mark.parametrize("board", SETS)
 def test_every_instruction_set_equals_numpy(tmp_path, board):
-    require_emulator()
-    layers, stored = chosen(4, 2)
-    check(layers, stored, on_board(tmp_path, board, layers, stored))
+    check_on_board(tmp_path, board, *chosen(4, 2))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(3, 5))
 @pytest.mark.parametrize("board", BOARDS)
 def test_every_core_equals_numpy_for_many_cases(tmp_path, board, seed):
-    layers, stored = chosen(24, seed)
-    check(layers, stored, on_board(tmp_path, board, layers, stored))
+    check_on_board(tmp_path, board, *chosen(24, seed))

@@ -168,3 +168,16 @@ def test_all_convolutions_of_the_keyword_network_are_kernels(tmp_path):
     assert headers["pointwise"] == "entrain_matmul.h"
     assert find_kernel(layers["tokens"]).header == "entrain_matmul.h"
     assert find_kernel(layers["pooled"]).header == "entrain_pool.h"
+
+
+def test_what_an_attention_writes_stays_in_its_order(model, lower):
+    """Where a convolution takes its tokens for channels; an attention writes by strides alone."""
+    x = model.quantized(model.input(1, 6, 8), 0.05)
+    q, k, v = (linear(model, x, 8, 8) for _ in range(3))
+    scores = model.node("MatMul", q, model.node("Transpose", k, perm=[0, 2, 1]))
+    weights = model.node("Softmax", scores, axis=-1)
+    context = model.quantized(model.node("MatMul", weights, v), 0.1)
+    lowered = lower(model, convolved(model, context, 6, 4, (1,), 0.1))
+    assert lowered.graph.layers[3].title == "softmax attention"
+    assert lowered.graph.layers[3].output.axes is None
+    lowered.check()

@@ -22,19 +22,22 @@ CORTEX = {
 }
 
 
-@pytest.fixture
-def network(model, lower):
-    """Product, table, settle and mean: every kind of layer."""
+@pytest.fixture(scope="module")
+def network(new_model, road, tmp_path_factory):
+    """Product, table, settle and mean: every kind of layer; for looking at only."""
+    model, folder = new_model(), tmp_path_factory.mktemp("network")
     random = np.random.default_rng(3)
     x = model.quantized(model.input(1, 5, 8), 0.05, 3)
     w = model.weights(random.integers(-127, 128, (8, 6)), random.uniform(0.001, 0.02, 6), axis=1)
-    y = model.quantized(model.node("MatMul", x, w), 0.02, name="product")
-    y = model.quantized(model.node("Softplus", y), 0.02, 0, "uint8", name="coupling")
+    product = model.quantized(model.node("MatMul", x, w), 0.02, name="product")
+    y = model.quantized(model.node("Softplus", product), 0.02, 0, "uint8", name="coupling")
+    y = model.node("Add", y, product)  # of a sum, which no kernel normalizes
     length = model.node("ReduceSum", model.node("Mul", y, y), model.constant([-1], "int64"))
     z = model.quantized(model.node("Div", y, model.node("Sqrt", length)), 1 / 127, name="state")
     mean = model.quantized(model.node("ReduceMean", z, axes=[1], keepdims=0), 0.01, name="mean")
     softmax = model.node("Softmax", mean, axis=-1)
-    return lower(model, model.quantized(softmax, 1 / 255, 0, "uint8", name="classes"))
+    model.output(model.quantized(softmax, 1 / 255, 0, "uint8", name="classes"))
+    return road.from_file(model.save(folder / "small.onnx"), folder / "lowered")
 
 
 @pytest.mark.parametrize("core", CORTEX)
@@ -67,6 +70,16 @@ def test_layers_are_described_where_they_stand(network):
     )
     titles = re.findall(r"^/\* \w+: ([\w -]+?)(?:,.*)?$", text, flags=re.MULTILINE)
     assert titles == ["matrix product", "lookup", "normalization", "mean", "softmax"]
+
+
+def test_generated_loops_are_written_for_people(network):
+    text = network.source["model.c"]
+    assert max(map(len, text.split("\n"))) <= 100
+    assert not re.search(r"\b(ax\d|cse_v|i\d|v_)", text)
+    assert set(re.findall(r"for \(int32_t (\w+) = 0", text)) == {"i", "j"}
+    softmax = text[text.index("void layer_node_softmax") : text.index("void model_run")]
+    assert "sum[0] += " in softmax
+    assert "((" not in softmax.replace("__attribute__((", "")
 
 
 def test_everything_in_weights_c_is_constant(network):
@@ -136,15 +149,11 @@ def test_awkward_names_do_no_harm(model, lower):
         (16777216.0, "16777216.0f"),
         (1e20, "1.00000002e+20f"),
         (-0.0, "-0.0f"),
-        (float("inf"), "(__builtin_inff())"),
-        (float("-inf"), "(-__builtin_inff())"),
-        (float("nan"), '__builtin_nanf("")'),
     ],
 )
 def test_literals_mean_exactly_their_number(x, text):
     assert real_literal(x) == text
-    if np.isfinite(x):
-        assert np.float32(text.rstrip("f")) == np.float32(x)
+    assert np.float32(text.rstrip("f")) == np.float32(x)
 
 
 def test_c_that_does_not_compile_is_a_tool_error(tmp_path):

@@ -1,4 +1,4 @@
-"""What users of such tools run into: Brevitas's export, QDQ import, integer kernels.
+"""What users of such tools run into: Brevitas's export, QDQ import, integer kernels, memory.
 
 Each test is called as its complaint is.
 """
@@ -6,12 +6,20 @@ Each test is called as its complaint is.
 from __future__ import annotations
 
 import ctypes
+import re
+import subprocess
+import warnings
 
 import numpy as np
 import pytest
+from many_networks import CORES, ManyNetworks, Network
+from programs import require_emulator
 from rewritten import check_unchanged
 
-from entrain.deploy.errors import EntrainError, ModelError
+from entrain.deploy.boards import find_board
+from entrain.deploy.build import build_firmware
+from entrain.deploy.errors import DoesNotFit, EntrainError, ModelError
+from entrain.deploy.lowering.host import KERNELS
 from entrain.deploy.lowering.interpreter import interpret
 
 RANDOM = np.random.default_rng(19)
@@ -106,6 +114,39 @@ def test_brevitas_a_bias_on_its_grid_costs_no_second_term(model, lower):
         if type(node.operator).__name__ == "Requantize"
     )
     assert requantize.terms == 1
+
+
+def test_brevitas_a_network_with_two_inputs(road, tmp_path):
+    """Exported by Brevitas itself; each input has a quantizer of its own."""
+    import brevitas.nn as qnn
+    import torch
+    from brevitas.export import export_onnx_qcdq
+    from brevitas.quant import Int8ActPerTensorFloat, Int8WeightPerChannelFloat
+
+    class Both(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second, self.total = (
+                qnn.QuantIdentity(act_quant=Int8ActPerTensorFloat) for _ in range(3)
+            )
+            self.linear = qnn.QuantLinear(6, 4, bias=True, weight_quant=Int8WeightPerChannelFloat)
+
+        def forward(self, features, more):
+            return self.total(self.linear(self.first(features)) + self.second(more))
+
+    torch.manual_seed(0)
+    network = Both()
+    inputs = (torch.randn(8, 6), torch.randn(8, 4))
+    network.train()(*inputs)
+    path = tmp_path / "two.onnx"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        export_onnx_qcdq(
+            network.eval(), tuple(x[:1] for x in inputs), export_path=str(path), dynamo=False
+        )
+    lowered = road.from_file(path, tmp_path / "lowered")
+    assert [value.shape for value in lowered.graph.inputs] == [(1, 6), (1, 4)]
+    lowered.check()
 
 
 # QDQ import
@@ -228,6 +269,17 @@ def test_qdq_two_dequantizers_of_one_tensor(model, lower):
     lower(model, model.quantized(y, 0.11)).check()
 
 
+def test_qdq_layer_normalization_of_opset_17(model, lower):
+    """One node, between quantizers; its scale and bias may come from DequantizeLinear as well."""
+    x = model.quantized(model.input(1, 4, 9), 0.05, 7)
+    scale = model.weights(integers(9, low=20), 0.01)
+    bias = model.weights(integers(9), 0.005)
+    y = model.node("LayerNormalization", x, scale, bias, axis=-1, epsilon=1e-5)
+    lowered = lower(model, model.quantized(y, 0.03, -4), opset=17)
+    lowered.check()
+    assert [layer.title for layer in lowered.graph.layers] == ["normalization"]
+
+
 def test_qdq_a_blocked_scale_is_refused(model, lower):
     x = model.quantized(model.input(1, 4), 0.05)
     w = model.node(
@@ -252,23 +304,109 @@ def test_kernels_a_sum_over_no_multiple_of_the_vector(model, lower, summed):
     lower(model, model.quantized(model.node("MatMul", x, w), 0.0731)).check()
 
 
-def test_kernels_more_than_256_channels(model, lower):
+def many_channels(model):
     x = model.quantized(model.input(1, 2, 3, 3), 0.05, 5)
     w = model.weights(integers(259, 2, 3, 3), RANDOM.uniform(0.01, 0.03, 259))
     y = model.quantized(model.node("Conv", x, w), 0.2)
     w = model.weights(integers(3, 259, 1, 1), 0.01)
-    lower(model, model.quantized(model.node("Conv", y, w), 0.5)).check()
+    return model.quantized(model.node("Conv", y, w), 0.5)
+
+
+def rows_of_logits(model, scale=0.09):
+    x = model.quantized(model.input(1, 3, 7), scale, 3)
+    return model.quantized(model.node("Softmax", x, axis=-1), 1 / 255, 0, "uint8")
+
+
+def spread_logits(model):
+    """Their differences reach 255 steps, more than a byte holds."""
+    return rows_of_logits(model, scale=4.0)
+
+
+def folded_biases(model):
+    """Zero points at the ends of both types, in the input, the weights and the output."""
+    x = model.quantized(model.input(1, 3, 17), 0.05, 255, "uint8")
+    w = model.weights(integers(17, 9, low=-100, high=100), RANDOM.uniform(0.01, 0.03, 9), 9, axis=1)
+    y = model.node("Add", model.node("MatMul", x, w), model.constant(RANDOM.normal(size=9) * 5))
+    y = model.quantized(y, 0.31, -128)
+    b = model.weights(integers(33) * 40, 0.31 * 0.01, dtype="int32")
+    y = model.node("Add", model.node("MatMul", y, model.weights(integers(9, 33), 0.01)), b)
+    return model.quantized(y, 0.9, 0, "uint8")
+
+
+def odd_places(model):
+    """The second input begins behind three bytes, and no value has a whole number of words."""
+    left = model.quantized(model.input(1, 3, name="left"), 0.05, 5)
+    right = model.quantized(model.input(1, 5, name="right"), 0.04, -6)
+    parts = [
+        model.quantized(
+            model.node("MatMul", x, model.weights(integers(extent, 7), 0.01)), 0.0431, extent
+        )
+        for x, extent in ((left, 3), (right, 5))
+    ]
+    y = model.quantized(model.node("Add", *parts), 0.0531)
+    return model.quantized(
+        model.node("MatMul", y, model.weights(integers(7, 5), 0.01)), 0.0631, 9, "uint8"
+    )
+
+
+def odd_sums(model):
+    """Over 17, 33 and 3 numbers."""
+    x = model.quantized(model.input(1, 3, 17), 0.05, 5)
+    for summed, columns in ((17, 33), (33, 3), (3, 5)):
+        y = model.node("MatMul", x, model.weights(integers(summed, columns), 0.01))
+        x = model.quantized(y, 0.4, columns)
+    return x
+
+
+def middles_of_steps(model):
+    """Every real result lies just beside the middle of two steps."""
+    x = model.quantized(model.input(1, 64), 1.0)
+    y = model.node("MatMul", x, model.weights(np.eye(64), 1.0))
+    y = model.node("Mul", y, model.constant(0.5 - 2.0**-12))
+    return model.quantized(y, 1.0)
+
+
+KERNEL_COMPLAINTS = (
+    *(folded_biases, rows_of_logits, spread_logits, middles_of_steps),
+    *(odd_places, many_channels, odd_sums),
+)
+
+
+@pytest.mark.parametrize("complaint", KERNEL_COMPLAINTS)
+def test_kernels_on_this_machine(model, lower, complaint):
+    lower(model, complaint(model)).check()
+
+
+@pytest.fixture(scope="module")
+def complaints(new_model, road, tmp_path_factory):
+    """The networks of all complaints about kernels, for one firmware."""
+    require_emulator()
+    folder, networks = tmp_path_factory.mktemp("complaints"), []
+    for complaint in KERNEL_COMPLAINTS:
+        model, name = new_model(), complaint.__name__
+        model.output(complaint(model))
+        path = model.save(folder / f"{name}.onnx")
+        lowered = road.from_file(path, folder / name)
+        networks.append(Network(name, path, lowered.graph, lowered.source))
+    return ManyNetworks(tuple(networks))
+
+
+# an M3 computes as an M0 does, which forgives less
+@pytest.mark.parametrize(
+    "board",
+    [pytest.param(b, marks=pytest.mark.long) if b == "mps2-an385" else b for b in CORES],
+)
+def test_kernels_on_every_core(complaints, tmp_path, board):
+    """Whatever an instruction set does in its own way, the integers are the interpreter's."""
+    found = list(complaints.differences(tmp_path, board, 4))
+    assert not found, "\n".join(found)
 
 
 def test_kernels_no_double_rounding(model, lower):
     """Where the real result lies just beside the middle of two steps, one rounding decides."""
-    x = model.quantized(model.input(1, 64), 1.0)
-    w = model.weights(np.eye(64), 1.0)
-    factor = 0.5 - 2.0**-12
-    y = model.node("Mul", model.node("MatMul", x, w), model.constant(factor))
-    lowered = lower(model, model.quantized(y, 1.0))
+    lowered = lower(model, middles_of_steps(model))
     given = np.arange(-64, 64, 2).astype(np.int8) + 1
-    expected = np.rint(given.astype(np.float64) * factor)
+    expected = np.rint(given.astype(np.float64) * (0.5 - 2.0**-12))
     np.testing.assert_array_equal(lowered.host.run(given)[0], expected)
 
 
@@ -304,3 +442,54 @@ def test_kernels_no_call_of_a_layer_is_dropped(model, lower):
     y = model.node("MatMul", y, model.node("Transpose", y, perm=[0, 2, 1]))
     lowered = lower(model, model.quantized(y, 167.0, 72, "uint8"))
     lowered.check_c(lowered.random_inputs(2))
+
+
+# memory
+
+RUN = """#include "model.h"
+static int8_t input[MODEL_INPUT_BYTES], output[MODEL_OUTPUT_BYTES];
+int main(void) {
+    model_run(input, output);
+    return 0;
+}
+"""
+
+
+def reports_of_a_sanitizer(folder, arena_bytes):
+    """What the sanitizer of addresses says of the model with an arena of so many bytes."""
+    header = folder / "model.h"
+    sized = f"#define MODEL_ARENA_BYTES {arena_bytes}u"
+    header.write_text(re.sub(r"#define MODEL_ARENA_BYTES \d+u", sized, header.read_text()))
+    (folder / "main.c").write_text(RUN)
+    program = folder / "program"
+    sources = [folder / name for name in ("main.c", "model.c", "weights.c")]
+    options = ["-std=c11", "-g", "-fsanitize=address", f"-I{KERNELS}", f"-I{folder}"]
+    subprocess.run(["cc", *options, *sources, "-o", program], check=True)
+    return subprocess.run([program], capture_output=True, text=True, check=False).stderr
+
+
+def test_memory_an_arena_of_a_byte_less_is_too_small_and_as_it_is_it_is_not(model, lower, tmp_path):
+    x = model.quantized(model.input(1, 37), 0.05)
+    y = model.node("Concat", x, model.node("Neg", x), axis=1)
+    y = model.quantized(y, 0.06)
+    y = model.node("Gather", y, model.constant(RANDOM.permutation(74)[:61], "int64"), axis=1)
+    y = model.quantized(model.node("Abs", y), 0.061)
+    y = model.quantized(model.node("Tile", y, model.constant([1, 2], "int64")), 0.062, 5)
+    lowered = lower(model, model.quantized(model.node("Neg", y), 0.07))
+    ends = [each.offset + each.size for each in lowered.record.layers[:-1]]
+    assert 0 <= lowered.record.arena_bytes - max(ends) < 8
+    folder = tmp_path / "lowered"
+    assert reports_of_a_sanitizer(folder, max(ends)) == ""
+    assert "global-buffer-overflow" in reports_of_a_sanitizer(folder, max(ends) - 1)
+
+
+def test_memory_flash_that_overflows_is_told_in_bytes(model, lower, tmp_path):
+    require_emulator()
+    x = model.quantized(model.input(1, 700), 0.05)
+    y = model.node("MatMul", x, model.weights(integers(700, 760), 0.001))
+    lower(model, model.quantized(y, 0.1))
+    board = find_board("mps3-an547")
+    with pytest.raises(DoesNotFit, match=r"flash is \d+ bytes short of \d+") as error:
+        build_firmware(board, tmp_path / "lowered", tmp_path / "firmware.elf")
+    short = error.value.short["flash"]
+    assert 700 * 760 < board.flash_bytes + short < 700 * 760 + 40_000

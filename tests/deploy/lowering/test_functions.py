@@ -69,10 +69,6 @@ def silu(model, x):
     return model.node("Mul", x, model.node("Sigmoid", x))
 
 
-def gelu_in_one_node(model, x):
-    return model.node("Mul", x, model.node("Sigmoid", model.node("Mul", x, model.constant(1.702))))
-
-
 def wide(model, bias=True):
     """A product that no quantizer has brought to 8 bits."""
     random = np.random.default_rng(4)

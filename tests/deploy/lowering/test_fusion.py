@@ -217,3 +217,34 @@ def test_what_resembles_attention_and_is_none_stays_as_it_is(model, lower):
 
     lowered = lower(model, attention(model, masked, quantized_between=True))
     assert "attention" not in titles(lowered)["context"]
+
+
+def attended(model):
+    """Softmax attention of quantized projections, its heads side by side: [1, T, width]."""
+    x = model.quantized(model.input(1, TOKENS, WIDTH), STEP)
+    q, k, v = (
+        split(model, projected(model, x, name, seed))
+        for seed, name in enumerate(("query", "key", "value"))
+    )
+    scores = model.node("Mul", model.node("MatMul", q, transposed(model, k)), model.constant(0.5))
+    return model.node("MatMul", softmax_node(model, scores), v)
+
+
+@pytest.mark.parametrize(("inner", "fused_into"), [(STEP / 4, "context"), (STEP, "out")])
+def test_a_context_that_saturates_is_not_fused_past_its_quantizer(model, lower, inner, fused_into):
+    """Fused into the tensor behind the moves, what the first quantizer clips would come through."""
+    context = model.quantized(attended(model), inner, name="context")
+    lowered = lower(model, model.quantized(merged(model, context), STEP, name="out"))
+    assert titles(lowered)[fused_into] == "softmax attention"
+    inputs = lowered.random_inputs(6)
+    worst, _ = lowered.difference_from_onnxruntime(inputs)
+    assert worst <= 1
+    lowered.check_c(inputs)
+
+
+def test_a_context_scaled_behind_its_quantizer_is_fused_before_it(model, lower):
+    context = model.quantized(attended(model), STEP, name="context")
+    scaled = model.node("Mul", context, model.constant(3.0))
+    lowered = lower(model, model.quantized(merged(model, scaled), 3 * STEP, name="out"))
+    assert titles(lowered)["context"] == "softmax attention"
+    assert lowered.difference_from_onnxruntime(lowered.random_inputs(6))[0] <= 1

@@ -7,14 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from entrain.deploy.lowering import functions
 from entrain.deploy.lowering.artifact import describe
 from entrain.deploy.lowering.emit import emit_model
 from entrain.deploy.lowering.functions import generated_function
 from entrain.deploy.lowering.graph import Layer, LoweredGraph, Value
 from entrain.deploy.lowering.host import HostModel
-from entrain.deploy.lowering.in_place import in_place_candidates
+from entrain.deploy.lowering.in_place import overwritable
 from entrain.deploy.lowering.interpreter import interpret, run_layer
-from entrain.deploy.lowering.memory import plan_memory
+from entrain.deploy.lowering.kernels.contract import Kernel
 from entrain.deploy.lowering.operators import apply, constant
 from entrain.deploy.lowering.operators.elementwise import ADD_INTEGERS, SUBTRACT_INTEGERS
 from entrain.deploy.lowering.operators.layout import Broadcast, Permute, Reshape, Slice
@@ -23,7 +24,7 @@ from entrain.deploy.lowering.operators.lookup import Lookup
 from entrain.deploy.lowering.operators.matmul import MatMul
 from entrain.deploy.lowering.operators.quantizers import Requantize
 from entrain.deploy.lowering.operators.reduction import Sum
-from entrain.deploy.lowering.program import Program
+from entrain.deploy.lowering.program import planned
 
 SHAPE = (4, 4)  # square, so that transposing keeps it
 
@@ -74,11 +75,6 @@ def layer(expression, reads=(A, B), dtype="int8", shape=SHAPE, name="y"):
     return Layer(name, "test", tuple(reads), value(name, shape, dtype), narrowed)
 
 
-def candidates(made):
-    graph = LoweredGraph("one", (A,), (made.output,), (made,))
-    return in_place_candidates(graph).get(made.name, ())
-
-
 @pytest.mark.parametrize(
     ("expression", "expected"),
     [
@@ -97,18 +93,18 @@ def candidates(made):
     ],
 )
 def test_a_value_is_offered_if_each_element_needs_only_its_own_place_of_it(expression, expected):
-    assert set(candidates(layer(expression))) == expected
+    assert set(overwritable(layer(expression))) == expected
 
 
 def test_a_value_of_another_size_is_not_offered():
     short = value("short", (1, 4))
-    assert candidates(layer(added(load(A), load(short)), (A, short))) == ("a",)
+    assert overwritable(layer(added(load(A), load(short)), (A, short))) == ("a",)
 
 
 def test_signs_do_not_matter_but_widths_do():
-    assert "a" in candidates(layer(load(A), (A,), "uint8"))
+    assert "a" in overwritable(layer(load(A), (A,), "uint8"))
     wide = value("wide", dtype="int16")
-    assert candidates(layer(load(wide), (wide,))) == ()
+    assert overwritable(layer(load(wide), (wide,))) == ()
 
 
 EXPRESSIONS = st.recursive(
@@ -131,7 +127,7 @@ def test_changing_one_place_of_what_is_offered_changes_no_other_place_of_the_out
     random = np.random.default_rng(1)
     values = {name: random.integers(-9, 9, SHAPE).astype(np.int8) for name in ("a", "b")}
     before = run_layer(made, values)
-    for name in candidates(made):
+    for name in overwritable(made):
         for place in np.ndindex(SHAPE):
             changed = {**values, name: values[name].copy()}
             changed[name][place] += 20
@@ -139,6 +135,14 @@ def test_changing_one_place_of_what_is_offered_changes_no_other_place_of_the_out
             elsewhere[place] = False
             after = run_layer(made, changed)
             np.testing.assert_array_equal(after[elsewhere], before[elsewhere])
+
+
+def test_bytes_that_no_pointer_of_the_function_has_cannot_be_shared(monkeypatch):
+    """Or the compiler would go on assuming that nothing else points to them."""
+    kernel = Kernel(layer(load(A), (A,)), "entrain_add.h", "", (), overwrites=("missing",))
+    monkeypatch.setattr(functions, "find_kernel", lambda _: kernel)
+    with pytest.raises(LookupError, match="missing_in"):
+        functions.layer_function(kernel.layer)
 
 
 def test_generated_c_that_overwrites_its_input_computes_the_same(tmp_path):
@@ -149,10 +153,9 @@ def test_generated_c_that_overwrites_its_input_computes_the_same(tmp_path):
     out = layer(row_sums(load(y.output)), (y.output,), name="out")
     layers = (x, h, y, out)
     graph = LoweredGraph("residual", (given_to_it,), (out.output,), layers)
-    plan = plan_memory(graph, in_place=in_place_candidates(graph))
-    assert plan.overwriting == {"y"}
-    assert plan.arena_bytes == 32
-    program = Program(graph, tuple(generated_function(each) for each in layers), plan)
+    program = planned(graph, tuple(generated_function(each) for each in layers))
+    assert set(program.plan.overwritten) == {"y"}
+    assert program.plan.arena_bytes == 32
     for name, text in emit_model(program, "kws01").files:
         (tmp_path / name).write_text(text)
     host = HostModel(describe(program, "kws01"), tmp_path)

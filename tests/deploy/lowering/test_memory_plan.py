@@ -118,7 +118,7 @@ def test_bytes_in_use_at_the_same_time_overlap_only_where_a_layer_may_overwrite_
         assert a[0] == b[0] == "value"
         early, late = sorted((a[1], b[1]), key=lambda name: lives(graph, name))
         assert early in may_overwrite(graph, in_place, lives(graph, late)[0])
-        assert plan.overwrites(late)
+        assert plan.overwritten[late] == early
 
 
 @given(tasks())
@@ -153,9 +153,9 @@ def test_the_bound_is_what_is_in_use_at_once_and_the_arena_is_not_much_larger(ta
 def test_a_layer_overwrites_its_input_only_if_that_makes_the_arena_smaller(task):
     graph, scratch, in_place = task
     plan, apart = plan_memory(graph, scratch, in_place), plan_memory(graph, scratch)
-    assert not apart.overwriting
+    assert not apart.overwritten
     assert plan.arena_bytes <= apart.arena_bytes
-    assert bool(plan.overwriting) == (plan.arena_bytes < apart.arena_bytes)
+    assert bool(plan.overwritten) == (plan.arena_bytes < apart.arena_bytes)
 
 
 def test_overwriting_saves_the_bytes_of_the_output():
@@ -163,16 +163,15 @@ def test_overwriting_saves_the_bytes_of_the_output():
     assert plan_memory(graph).arena_bytes == 2400
     plan = plan_memory(graph, in_place={"y": ("x",)})
     assert (plan.arena_bytes, plan.bound) == (1600, 1600)
-    assert plan.overwrites("y")
+    assert plan.overwritten == {"y": "x"}
     assert plan.offset("y") == plan.offset("x")
-    assert not plan.overwrites("h")
 
 
 def test_where_bytes_are_plenty_nothing_is_overwritten():
     wide = [("x", 800, "input"), ("h", 800, "x"), ("y", 800, "x", "h")]
     narrow = [("a", 80, "y"), ("b", 80, "a"), ("out", 8, "b")]
     plan = plan_memory(network(10, *wide, *narrow), in_place={"y": ("x",), "b": ("a",)})
-    assert plan.overwriting == {"y"}
+    assert plan.overwritten == {"y": "x"}
 
 
 @pytest.mark.parametrize(
@@ -186,7 +185,7 @@ def test_where_bytes_are_plenty_nothing_is_overwritten():
 )
 def test_what_may_not_be_overwritten_is_not(layers, why):
     plan = plan_memory(network(10, *layers), in_place={"y": ("x", "input")})
-    assert not plan.overwrites("y"), why
+    assert not plan.overwritten, why
 
 
 def test_values_wider_than_a_byte_take_their_bytes():
@@ -196,7 +195,7 @@ def test_values_wider_than_a_byte_take_their_bytes():
     layers = (layer([graph.input], wide), layer([wide], y), layer([y], graph.output))
     plan = plan_memory(replace(graph, layers=layers), in_place={"y": ("x",)})
     assert plan.arena_bytes == aligned(200) + aligned(100)
-    assert not plan.overwrites("y")
+    assert not plan.overwritten
 
 
 def test_scratch_is_given_back_when_its_layer_is_done():

@@ -7,6 +7,9 @@ import pytest
 from onnx import TensorProto, helper
 
 from entrain.deploy.lowering.interpreter import interpret
+from entrain.deploy.lowering.operators.join import Join
+from entrain.deploy.lowering.operators.layout import Broadcast, Permute, Reshape
+from entrain.deploy.lowering.operators.leaves import Load
 
 RANDOM = np.random.default_rng(29)
 X = 0.05, 3  # scale and zero point
@@ -75,6 +78,22 @@ def test_ids_of_another_width(model, lower, dtype):
 
 
 # moves that tools quantize, before and behind alike
+
+
+@pytest.mark.parametrize("case", [*MOVES, "concat"])
+def test_a_move_of_the_same_quantization_computes_nothing(model, lower, case):
+    """Not even the zero point is taken off: bytes are copied."""
+    x = model.quantized(model.node("Neg", operand(model, 1, 3, 4)), *X)
+    operator, parameters, attributes, _ = MOVES.get(case, ("Concat", [], {"axis": 1}, ()))
+    operands = [model.constant(p, "int64") for p in parameters] + [x] * (case == "concat")
+    lowered = lower(model, model.quantized(model.node(operator, x, *operands, **attributes), *X))
+    title = {"expand": "repeat", "tile": "repeat", "concat": "join"}.get(case, operator.lower())
+    shaped = title in ("flatten", "squeeze", "unsqueeze", "identity")
+    layer = lowered.graph.layers[-1]
+    assert layer.title == ("reshape" if shaped else title)
+    moves = (Load, Join, Broadcast, Permute, Reshape)
+    assert all(isinstance(node.operator, moves) for node in layer.expression.walk())
+    lowered.check(equal=1.0)
 
 
 def layers_behind(model, lower, move, *, scale=X[0], zero=X[1]):

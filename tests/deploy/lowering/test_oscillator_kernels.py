@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import subprocess
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernel_programs import expected, on_board, sanitized
+from kernel_programs import check, check_on_board, check_sanitized, run_again
 from oscillator_cases import SCALE, Case
-from programs import require_emulator
 
-from entrain.deploy.boards import find_board
-from entrain.deploy.build import build_firmware
-from entrain.deploy.device import connect
-from entrain.deploy.device.address import QemuAddress
-from entrain.deploy.lowering.emit import emit_model
 from entrain.deploy.lowering.functions import layer_function
-from entrain.deploy.lowering.graph import LoweredGraph, Value
+from entrain.deploy.lowering.graph import Value
 from entrain.deploy.lowering.kernels.oscillator_attention import laid_out
-from entrain.deploy.lowering.program import build_program
 
 KEYWORD = {"heads": 2, "keys": 49, "d_head": 16}
 
@@ -70,11 +61,6 @@ def stored_for(cases, kind, seed=0):
     return stored
 
 
-def check(written, layers, stored):
-    for layer, found, wanted in zip(layers, written, expected(layers, stored), strict=True):
-        np.testing.assert_array_equal(found, wanted, err_msg=layer.name)
-
-
 FORMS = {"scalar": (), "dsp": ("-DENTRAIN_EMULATE_DSP",)}
 
 
@@ -82,32 +68,15 @@ FORMS = {"scalar": (), "dsp": ("-DENTRAIN_EMULATE_DSP",)}
 def test_c_is_numpy_to_the_bit_under_sanitizers(tmp_path, form):
     """Random inputs, then all at an end of their type, at either end, and no score at all."""
     layers, stored = layers_of(CASES), stored_for(CASES, "random")
-    check(sanitized(tmp_path, layers, stored, *FORMS[form]), layers, stored)
+    check_sanitized(tmp_path, layers, stored, *FORMS[form])
     for kind in EXTREMES:
         stored = stored_for(CASES, kind)
-        check(once_more(tmp_path, layers, stored), layers, stored)
-
-
-def once_more(folder, layers, stored):
-    """What the program in the folder writes for other values."""
-    given_bytes = b""
-    for function in map(layer_function, layers):
-        given_bytes += b"".join(stored[value.name].tobytes() for value in function.inputs)
-        given_bytes += b"".join(array.tobytes() for _, array in function.constants)
-    done = subprocess.run([folder / "program"], input=given_bytes, capture_output=True, check=True)
-    outputs = [layer.output for layer in layers]
-    places = np.cumsum([0, *(value.size for value in outputs)])
-    return [
-        np.frombuffer(done.stdout[place : place + value.size], value.dtype).reshape(value.shape)
-        for place, value in zip(places[:-1], outputs, strict=True)
-    ]
+        check(run_again(tmp_path, layers, stored), layers, stored)
 
 
 @pytest.mark.parametrize("board", ["mps2-an386", "mps3-an547"])
 def test_boards_are_numpy_to_the_bit(tmp_path, board):
-    require_emulator()
-    layers, stored = layers_of(CASES), stored_for(CASES, "random")
-    check(on_board(tmp_path, board, layers, stored), layers, stored)
+    check_on_board(tmp_path, board, layers_of(CASES), stored_for(CASES, "random"))
 
 
 # Instructions of the attention core at the keyword network's size, as promised.
@@ -121,18 +90,9 @@ PROMISED = {
 
 @pytest.mark.parametrize("board", ["mps2-an386", "mps3-an547"])
 def test_the_core_takes_no_more_instructions_than_promised(tmp_path, board):
-    require_emulator()
     cases = [(Case(coupling, **KEYWORD), "int8") for coupling in ("relu", "separable")]
-    layers, stored = layers_of(cases), stored_for(cases, "random")
-    sources = tuple(layer.inputs[0] for layer in layers)
-    graph = LoweredGraph("core", sources, tuple(layer.output for layer in layers), tuple(layers))
-    for name, text in emit_model(build_program(graph), "linear").files:
-        (tmp_path / name).write_text(text)
-    build_firmware(find_board(board), tmp_path, tmp_path / "firmware.elf")
-    given_bytes = b"".join(array.tobytes() for array in stored.values())
-    with connect(QemuAddress(board), tmp_path / "firmware.elf") as client:
-        client.classify(given_bytes)
-        counts = client.counts().by_function
+    layers = layers_of(cases)
+    counts = check_on_board(tmp_path, board, layers, stored_for(cases, "random"))
     for layer, (case, _) in zip(layers, cases, strict=True):
         assert 0 < counts[layer.symbol] <= PROMISED[board, case.coupling]
 
@@ -163,8 +123,7 @@ def small_cases(draw):
 def check_any(folder, cases, kind, seed):
     layers, stored = layers_of(cases), stored_for(cases, kind, seed)
     for form, options in FORMS.items():
-        written = sanitized(folder(form), layers, stored, *options)
-        check(written, layers, stored)
+        check_sanitized(folder(form), layers, stored, *options)
 
 
 some_cases = st.lists(small_cases(), min_size=4, max_size=4)

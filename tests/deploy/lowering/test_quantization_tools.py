@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
 import torch
-from onnxruntime.quantization import (
-    CalibrationDataReader,
-    QuantFormat,
-    QuantType,
-    quantize_static,
-)
 from rewritten import check_unchanged
+from static_quantization import WAYS, quantized_statically
 from torch import nn
+from unquantized_inside import session_of
 
 
 class ConvolutionalNetwork(nn.Module):
@@ -65,17 +62,6 @@ class Encoder(nn.Module):
         return self.head(x[:, 0])
 
 
-class Calibration(CalibrationDataReader):
-    """Random inputs, one at a time."""
-
-    def __init__(self, shape: tuple[int, ...]) -> None:
-        inputs = np.random.default_rng(0).normal(size=(8, *shape)).astype(np.float32)
-        self._inputs = iter([{"x": one[None]} for one in inputs])
-
-    def get_next(self):
-        return next(self._inputs, None)
-
-
 def exported(network, shape, path: Path, batch: str | None = "batch") -> Path:
     axes = {"x": {0: batch}, "y": {0: batch}} if batch else None
     with warnings.catch_warnings():
@@ -94,32 +80,17 @@ def exported(network, shape, path: Path, batch: str | None = "batch") -> Path:
 
 
 def checked(road, path: Path, folder: Path, atol: float | None = None):
-    """The whole road, and onnxruntime on the file as it came."""
+    """The whole road, and onnxruntime on the file as it came; attention is real inside."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         lowered = road.from_file(path, folder)
+    lowered = replace(lowered, onnx=session_of(path, lowered.graph))
     lowered.check(lowered.random_inputs(4), equal=0.98)
     if atol is not None:
         check_unchanged(path, atol)
     return lowered
 
 
-WAYS = {
-    "int8 for each channel": {
-        "per_channel": True,
-        "weight_type": QuantType.QInt8,
-        "activation_type": QuantType.QInt8,
-    },
-    "uint8 throughout": {
-        "weight_type": QuantType.QUInt8,
-        "activation_type": QuantType.QUInt8,
-    },
-    "symmetric activations": {
-        "activation_type": QuantType.QInt8,
-        "extra_options": {"ActivationSymmetric": True},
-    },
-    "a quantizer pair for each reader": {"extra_options": {"DedicatedQDQPair": True}},
-}
 NETWORKS = {"convolutions": (ConvolutionalNetwork, (2, 9, 9)), "encoder": (Encoder, (6, 8))}
 
 
@@ -129,10 +100,7 @@ def test_a_network_that_onnxruntimes_static_tool_quantized(road, tmp_path, kind,
     torch.manual_seed(0)
     make, shape = NETWORKS[kind]
     source = exported(make().eval(), shape, tmp_path / "float.onnx")
-    path = tmp_path / "qdq.onnx"
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        quantize_static(source, path, Calibration(shape), quant_format=QuantFormat.QDQ, **WAYS[way])
+    path = quantized_statically(source, tmp_path / "qdq.onnx", shape, 8, **WAYS[way])
     step = onnx.numpy_helper.to_array(
         next(t for t in onnx.load(path).graph.initializer if t.name == "y_scale")
     )
@@ -143,10 +111,7 @@ def test_reshapes_that_the_tool_quantizes_are_no_layers(road, tmp_path):
     torch.manual_seed(0)
     network = nn.Sequential(nn.Linear(8, 6), nn.Unflatten(-1, (2, 3)), nn.Flatten(1)).eval()
     source = exported(network, (4, 8), tmp_path / "float.onnx")
-    path = tmp_path / "qdq.onnx"
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        quantize_static(source, path, Calibration((4, 8)), quant_format=QuantFormat.QDQ)
+    path = quantized_statically(source, tmp_path / "qdq.onnx", (4, 8), 8)
     quantized = [n for n in onnx.load(path).graph.node if n.op_type == "QuantizeLinear"]
     lowered = checked(road, path, tmp_path / "lowered")
     assert len(lowered.graph.layers) < len(quantized) - 1

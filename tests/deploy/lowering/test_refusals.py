@@ -152,6 +152,29 @@ def test_an_input_quantized_in_two_ways_is_refused(model, lower):
     assert "two ways" in error.what
 
 
+@pytest.mark.parametrize("scale", [0.0, np.full(6, 0.1)], ids=["none", "for each channel"])
+def test_an_input_of_bytes_with_steps_that_cannot_be_used_is_named(model, lower, scale):
+    model.inputs.append(helper.make_tensor_value_info("bytes", TensorProto.INT8, (1, 6)))
+    zeros = model.constant(np.zeros_like(scale), "int8")
+    x = model.node("DequantizeLinear", "bytes", model.constant(scale), zeros)
+    y = model.quantized(model.node("Neg", x), 0.1)
+    error = refusal(lower, model, y, error=UnsupportedOperator)
+    assert error.where.endswith("small.onnx: input bytes")
+
+
+@pytest.mark.parametrize(
+    ("shape", "given"), [((1, 4, 6), {}), ((1, 4, 6), {"q_num_heads": 2}), ((4, 6), {})], ids=str
+)
+def test_an_attention_whose_heads_are_unknown_is_named(model, tmp_path, shape, given):
+    x = model.quantized(model.input(*shape), 0.1)
+    y = model.quantized(model.node("Attention", x, x, x, name="context", **given), 0.1)
+    model.outputs.append(helper.make_tensor_value_info(y, TensorProto.FLOAT, shape))
+    path = model.save(tmp_path / "small.onnx", opset=23)
+    with pytest.raises(UnsupportedOperator, match="node node_context") as caught:
+        import_onnx(path, "small")
+    assert "q_num_heads" in caught.value.remedy
+
+
 def test_an_unquantized_output_is_refused(model, lower):
     x = model.quantized(model.input(1, 4), 0.1)
     error = refusal(lower, model, model.node("Neg", x))

@@ -12,6 +12,8 @@ import pytest
 import torch
 
 from entrain.deploy.export import export_onnx
+from entrain.deploy.lowering.graph import LoweredGraph
+from entrain.deploy.lowering.network import read_network
 from entrain.deploy.quantization.keyword import QuantizedKeyword, new_quantized_keyword
 from entrain.deploy.quantize import calibrate
 from entrain.models.attention import AttentionConfig
@@ -34,11 +36,12 @@ FEATURES = (1, 49, 40)
 
 @dataclass(frozen=True)
 class Exported:
-    """A network in float, quantized, and as ONNX, with inputs like those it was calibrated on."""
+    """A network in every form, with inputs like those it was calibrated on."""
 
     network: KeywordNetwork
     quantized: QuantizedKeyword
     onnx: Path
+    graph: LoweredGraph
     features: Any
 
 
@@ -75,7 +78,8 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Export
             calibrate(quantized, spoken(128, 50))
             path = tmp_path_factory.mktemp("exported") / "model.onnx"
             export_onnx(quantized, spoken(1, 51), path)
-            made[variant] = Exported(network, quantized, path, spoken(400, 52).numpy())
+            graph = read_network(path, "keyword")
+            made[variant] = Exported(network, quantized, path, graph, spoken(400, 52).numpy())
         return made[variant]
 
     return make

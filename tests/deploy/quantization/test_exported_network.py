@@ -17,7 +17,6 @@ from entrain.deploy.arithmetic.coupling import (
 from entrain.deploy.export import OPSET, write_golden_onnx
 from entrain.deploy.lowering.importer import import_onnx
 from entrain.deploy.lowering.interpreter import interpret
-from entrain.deploy.lowering.network import read_network
 from entrain.deploy.lowering.stage import lower
 from entrain.deploy.onnx_session import OnnxSession
 
@@ -25,7 +24,7 @@ from entrain.deploy.onnx_session import OnnxSession
 def test_the_whole_road_of_a_network(exported, variant, tmp_path):
     """One test a variant: making the network costs more than all that is asked of it."""
     one = exported(variant)
-    graph = read_network(one.onnx, "keyword")
+    graph = one.graph
     session = OnnxSession(one.onnx, "keyword")
     theirs = np.concatenate([session.run(x[None])[session.outputs[0]] for x in one.features])
 
@@ -84,7 +83,7 @@ def test_the_file_is_ordinary_qcdq(exported, some_variant):
 
 
 def test_layers_are_called_as_the_quantized_tensors(exported):
-    names = [layer.name for layer in read_network(exported("relu").onnx, "keyword").layers]
+    names = [layer.name for layer in exported("relu").graph.layers]
     assert names == [
         *("stem", "depthwise", "pointwise", "tokens"),
         *("attention_query", "attention_key", "attention_value", "attention_context"),
@@ -114,7 +113,7 @@ def test_no_oscillator_computes_an_exponential(exported):
     ],
 )
 def test_attention_is_one_layer_of_integers(exported, variant, title):
-    layers = read_network(exported(variant).onnx, "keyword").layers
+    layers = exported(variant).graph.layers
     context = next(layer for layer in layers if layer.name == "attention_context")
     assert context.title == title
     read = [f"attention_{name}" for name in ("query", "key", "value")]
@@ -133,6 +132,6 @@ def test_attention_is_one_layer_of_integers(exported, variant, title):
 )
 def test_a_coupling_is_computed_in_its_own_form(exported, variant, coupling):
     """Of unsigned queries and keys relu and separable coupling are one function: not one cost."""
-    layers = read_network(exported(variant).onnx, "keyword").layers
+    layers = exported(variant).graph.layers
     context = next(layer for layer in layers if layer.name == "attention_context")
     assert isinstance(context.expression.operator.coupling, coupling)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import onnx
 import pytest
@@ -58,6 +60,19 @@ def exported(network, path):
     return quantized
 
 
+@pytest.fixture(scope="module")
+def of_mechanism(tmp_path_factory):
+    """The network of a mechanism, quantized and its file, made when first asked for."""
+
+    @cache
+    def made(slug):
+        network = random_network(slug)
+        path = tmp_path_factory.mktemp("agreement") / "model.onnx"
+        return network, exported(network, path), path
+
+    return made
+
+
 @pytest.mark.parametrize(
     "slug",
     [
@@ -65,9 +80,8 @@ def exported(network, path):
         *("oscillator-relu", "oscillator-separable-rotation"),
     ],
 )
-def test_the_whole_road_of_a_network(slug, tmp_path):
-    network, path = random_network(slug), tmp_path / "model.onnx"
-    quantized = exported(network, path)
+def test_the_whole_road_of_a_network(of_mechanism, slug, tmp_path):
+    network, quantized, path = of_mechanism(slug)
     asked = sentences(300, 52)
     graph, session = read_network(path, "agreement"), OnnxSession(path, "agreement")
     theirs = np.concatenate([session.run(one[None])[session.outputs[0]] for one in asked.numpy()])
@@ -90,9 +104,9 @@ def test_the_whole_road_of_a_network(slug, tmp_path):
     assert model.layers[0].op == "gather"
 
 
-def test_layers_are_called_as_the_quantized_tensors(tmp_path):
-    exported(random_network("oscillator-relu"), tmp_path / "model.onnx")
-    names = [layer.name for layer in read_network(tmp_path / "model.onnx", "agreement").layers]
+def test_layers_are_called_as_the_quantized_tensors(of_mechanism):
+    _, _, path = of_mechanism("oscillator-relu")
+    names = [layer.name for layer in read_network(path, "agreement").layers]
     assert names == [
         *("tokens", "attention_query", "attention_key", "attention_value"),
         *("attention_context", "attended", "expanded", "fed", "verb", "logits"),
@@ -117,9 +131,9 @@ def test_positions_of_every_kind_are_added(positions):
     assert same.float().mean() > 0.9
 
 
-def test_the_words_lie_in_one_table_of_int8(tmp_path):
-    exported(random_network("softmax"), tmp_path / "model.onnx")
-    model = onnx.load(tmp_path / "model.onnx")
+def test_the_words_lie_in_one_table_of_int8(of_mechanism):
+    _, _, path = of_mechanism("softmax")
+    model = onnx.load(path)
     (given,) = model.graph.input
     assert given.type.tensor_type.elem_type == onnx.TensorProto.INT64
     (table,) = [one for one in model.graph.initializer if list(one.dims) == [WORDS, 32]]

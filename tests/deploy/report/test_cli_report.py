@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from entrain.deploy.cli import main
-from entrain.deploy.results import Results, row_values, write_results
+from entrain.deploy.results import Results
+from entrain.deploy.results_file import row_values, write_results
 
 ResultsMaker = Callable[..., Results]
 
