@@ -131,7 +131,8 @@ def layer_chart(section: Section) -> list[BarGroup]:
         return []
     names, shown = _with_small_together(costs)
     longest = max(value for cost in shown.values() for value in cost.values())
-    operators = {layer.name: layer.op for row in section.rows for layer in row.layers}
+    # as the first mechanism calls it: the baseline
+    operators = {layer.name: layer.op for row in section.rows[::-1] for layer in row.layers}
     return [
         BarGroup(
             name,

@@ -273,6 +273,17 @@ def test_the_attention_core_is_set_against_the_whole(make_results: ResultsMaker)
     assert shown["If the core cost nothing (Amdahl)"].startswith(f"{whole / (whole - core):.2f}")
 
 
+def test_a_layer_is_said_to_do_what_it_does_in_the_baseline(make_results: ResultsMaker) -> None:
+    results = make_results(mechanisms=("softmax", "uniform"), boards=("mps2-an386",))
+    control = results.results[1]
+    layers = tuple(
+        layer.model_copy(update={"op": "mean"}) if layer.attention else layer
+        for layer in control.layers
+    )
+    shown = layer_chart(sections(with_row(results, 1, layers=layers))[0])
+    assert {group.name: group.detail for group in shown}["block_attention"] == "attention"
+
+
 def test_layers_of_different_networks_are_merged_in_order() -> None:
     assert merged([["a", "b", "d"], ["a", "c", "d", "e"]]) == ["a", "b", "c", "d", "e"]
     assert merged([["a"], ["b"]]) == ["a", "b"]
