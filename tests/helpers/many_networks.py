@@ -19,6 +19,7 @@ from entrain.deploy.build import build_firmware
 from entrain.deploy.device import connect
 from entrain.deploy.device.address import QemuAddress
 from entrain.deploy.device.client import Client
+from entrain.deploy.errors import EntrainError
 from entrain.deploy.lowering.interpreter import interpret
 from entrain.deploy.lowering.tensors import packed
 
@@ -105,7 +106,7 @@ class ManyNetworks:
         try:
             traced = client.trace(block.ljust(self._largest("inputs") + CHOICE_BYTES, b"\0"))
             written = client.raw()
-        except Exception as error:
+        except EntrainError as error:
             error.add_note(f"while it ran {network.path}")
             raise
         found = {

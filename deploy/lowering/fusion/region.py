@@ -12,15 +12,11 @@ import numpy as np
 
 from entrain.deploy.lowering.fusion.real_graph import RealGraph
 from entrain.deploy.lowering.graph import Array
+from entrain.deploy.lowering.onnx_rewrites.editing import MOVES
 
-# what only moves elements about
-_MOVES = {
-    *("Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose", "Identity"),
-    *("Slice", "Gather", "Split"),
-}
 _SCALINGS = {"Mul", "Div"}  # by a number
 # what may stand between a projection and the quantizer of its result
-_BEHIND_PROJECTIONS = {"Add", "Clip", "Relu", *_SCALINGS, *_MOVES}
+_BEHIND_PROJECTIONS = {"Add", "Clip", "Relu", *_SCALINGS, *MOVES}
 _PRODUCTS = {"MatMul", "Gemm"}
 _SCORES = 2  # the context is a product of weights and values, the scores are one before that
 LARGEST = 400  # nodes; no attention has as many
@@ -90,17 +86,20 @@ def held_before(
     With each, whether its elements were only moved about since: scaled they mean other numbers.
     """
     names = {graph.quantized[name]: name for name in graph.quantized if name in shapes}
-    tensor, moved = graph.quantized[output], True
-    while (node := graph.producers.get(tensor)) is not None and _carries(graph, node):
-        tensor, moved = node.input[0], moved and node.op_type in _MOVES
+    for tensor, moved in _held_before(graph, graph.quantized[output]):
         if tensor in names:
             yield names[tensor], moved
 
 
-def _carries(graph: RealGraph, node: Any) -> bool:
-    """Whether a node moves elements about, or scales them."""
-    scaled = node.op_type in _SCALINGS and _is_number(graph, node.input[1])
-    return node.op_type in _MOVES or scaled
+def _held_before(graph: RealGraph, tensor: str) -> Iterator[tuple[str, bool]]:
+    """The same for any tensor, quantized or not."""
+    moved = True
+    while (node := graph.producers.get(tensor)) is not None:
+        moves = node.op_type in MOVES
+        if not moves and not (node.op_type in _SCALINGS and _is_number(graph, node.input[1])):
+            return
+        tensor, moved = node.input[0], moved and moves
+        yield tensor, moved
 
 
 class _Walk:
@@ -150,20 +149,11 @@ class _Walk:
 
     def _ends(self, tensor: str, products: int) -> bool:
         """Whether a tensor is an operand: quantized, and the first that holds these elements."""
-        if tensor not in self._stops or self._holds_another(tensor):
+        held = _held_before(self._graph, tensor)
+        if tensor not in self._stops or any(name in self._stops for name, _ in held):
             return False
         operand = self._to_scores and products == _SCORES
         return operand or _is_projected(self._graph, tensor)
-
-    def _holds_another(self, tensor: str) -> bool:
-        """Whether a tensor is another quantized one, moved about or scaled."""
-        while (node := self._graph.producers.get(tensor)) is not None:
-            if not _carries(self._graph, node):
-                return False
-            tensor = node.input[0]
-            if tensor in self._stops:
-                return True
-        return False
 
 
 def _is_number(graph: RealGraph, name: str) -> bool:

@@ -8,6 +8,14 @@ from typing import Any
 
 from entrain.deploy.lowering.graph import Array
 
+# operators that only move elements of their first input about
+MOVES = frozenset(
+    {
+        *("Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose", "Identity"),
+        *("Slice", "Gather", "Split"),
+    }
+)
+
 
 def describe_node(node: Any) -> str:
     """A node's name, or its first output where it has none."""

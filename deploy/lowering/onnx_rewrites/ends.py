@@ -13,6 +13,7 @@ from typing import Any
 
 from entrain.deploy.lowering.graph import Array
 from entrain.deploy.lowering.onnx_rewrites.editing import (
+    MOVES,
     Namer,
     computed_inputs,
     constants,
@@ -23,17 +24,12 @@ from entrain.deploy.lowering.onnx_rewrites.editing import (
     replace_nodes,
 )
 
-_MOVING = {
-    *("Reshape", "Squeeze", "Unsqueeze", "Flatten", "Transpose", "Identity"),
-    *("Slice", "Gather", "Split"),
-}
-
 
 def quantize_the_ends(model: Any) -> None:
     """Put QuantizeLinear and DequantizeLinear behind inputs and before outputs that are moved."""
     arrays = constants(model)
     for value in computed_inputs(model):
-        moves = [n for n in readers(model, value.name) if n.op_type in _MOVING]
+        moves = [n for n in readers(model, value.name) if n.op_type in MOVES]
         if moves and not is_output(model, value.name):
             quantizers = list(_quantizers(model, value.name))
             kinds = {_kind(node, arrays) for node in quantizers}
@@ -50,7 +46,7 @@ def _quantizers(model: Any, tensor: str) -> Iterator[Any | None]:
     for node in readers(model, tensor):
         if node.op_type == "QuantizeLinear":
             yield node
-        elif node.op_type in _MOVING and node.input[0] == tensor:
+        elif node.op_type in MOVES and node.input[0] == tensor:
             for output in node.output:
                 yield from [None] if is_output(model, output) else _quantizers(model, output)
         else:
@@ -62,7 +58,7 @@ def _dequantizer(model: Any, tensor: str) -> Any | None:
     made_by = producers(model)
     node = made_by.get(tensor)
     moved = False
-    while node is not None and node.op_type in _MOVING:
+    while node is not None and node.op_type in MOVES:
         node, moved = made_by.get(node.input[0]), True
     dequantized = node is not None and node.op_type == "DequantizeLinear"
     return node if moved and dequantized else None
