@@ -36,6 +36,9 @@ CASES: dict[str, Callable[[], LoweredGraph]] = {
         )
         for rows, inputs, outputs in ((49, 32, 32), (49, 32, 128), (49, 128, 32), (49, 40, 32))
     },
+    "fully connected 49x32 -> 128, four bits": partial(
+        shapes.fully_connected, 49, 32, 128, largest_weight=7
+    ),
     "convolution 10x4 on 49x10x1 -> 64": partial(
         shapes.convolution, "convolution", (49, 10, 1), (64, 1, 10, 4), FIRST
     ),

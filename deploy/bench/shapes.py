@@ -38,8 +38,8 @@ TO_CHANNELS_FIRST, TO_CHANNELS_LAST = (0, 3, 1, 2), (0, 2, 3, 1)
 SCORE_STEP = 1 / 16  # of the scores, as the softmax of CMSIS-NN was given them
 
 
-def _weights(*shape: int) -> Array:
-    return np.random.default_rng(1).integers(-127, 128, shape).astype(np.int8)
+def _weights(*shape: int, largest: int = 127) -> Array:
+    return np.random.default_rng(1).integers(-largest, largest + 1, shape).astype(np.int8)
 
 
 def _bias(channels: int) -> Array:
@@ -63,10 +63,13 @@ def _network(name: str, source: Value, quantity: Affine, title: str) -> LoweredG
     return LoweredGraph(name, (source,), (output,), (layer,))
 
 
-def fully_connected(rows: int, inputs: int, outputs: int) -> LoweredGraph:
+def fully_connected(
+    rows: int, inputs: int, outputs: int, *, largest_weight: int = 127
+) -> LoweredGraph:
     """A linear map of each of some rows."""
     source, x = _input(1, rows, inputs)
-    product = apply(MatMul(), x, constant(_weights(outputs, inputs)))
+    weights = constant(_weights(outputs, inputs, largest=largest_weight))
+    product = apply(MatMul(), x, weights)
     step = np.asarray(INPUT_SCALE * WEIGHT_SCALE)
     quantity = Affine((Term(product, step),), _bias(outputs) * step, product.shape)
     return _network(f"fully connected {rows}x{inputs} -> {outputs}", source, quantity, "product")

@@ -4,10 +4,10 @@
  *   output[m][n] = clip(zero_point + round((bias[n] + sum_k input[m][k] * weights[n][k]) * scale))
  *
  * Weights lie row by row, one row an output channel, each filled up with 0 to whole words; up to 12
- * bytes behind the last row are read, and do not matter. An unsigned input counts as if 128 had
- * been taken off; that and its zero point are folded into the bias by the lowering, which also
- * proves that no sum leaves 32 bits. All numbers are literal constants where a kernel is called, so
- * the compiler specialises it. */
+ * bytes behind the last row are read, and do not matter. Those of four bits are unpacked before. An
+ * unsigned input counts as if 128 had been taken off; that and its zero point are folded into the
+ * bias by the lowering, which also proves that no sum leaves 32 bits. All numbers are literal
+ * constants where a kernel is called, so the compiler specialises it. */
 #ifndef ENTRAIN_MATMUL_H
 #define ENTRAIN_MATMUL_H
 
@@ -17,6 +17,7 @@
 #include "entrain_arithmetic.h"
 #include "entrain_bytes.h"
 #include "entrain_isa.h"
+#include "entrain_nibbles.h"
 #include "entrain_rescale.h"
 
 /* A tensor of the output's shape that joins before rounding:

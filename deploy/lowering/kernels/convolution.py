@@ -11,10 +11,15 @@ from entrain.deploy.lowering.graph import Array, Layer
 from entrain.deploy.lowering.kernels.c_source import c_call, declared, rounded_up, structure
 from entrain.deploy.lowering.kernels.contract import Kernel
 from entrain.deploy.lowering.kernels.convolution_layer import ConvolutionLayer, convolution_layer
+from entrain.deploy.lowering.kernels.packed_weights import (
+    ProductWeights,
+    as_bytes,
+    product_weights,
+)
 from entrain.deploy.lowering.kernels.rescaled_sum import LEAST_SHIFT, along
 from entrain.deploy.lowering.kernels.steps import Touched
-from entrain.deploy.lowering.kernels.weights_layout import in_rows, padded_depth
-from entrain.deploy.lowering.schedules.blocks import Candidates, MatmulShape, matmul_blocks
+from entrain.deploy.lowering.kernels.weights_layout import padded_depth
+from entrain.deploy.lowering.schedules.blocks import Candidates, MatmulShape
 
 PADDED_BYTES = 256  # of the arena, for the rows that a band of output rows sees; more if need be
 
@@ -52,26 +57,33 @@ def _patch_stride(convolution: ConvolutionLayer) -> int | None:
 
 def _product(convolution: ConvolutionLayer, stride: int) -> Kernel:
     """The convolution as a matrix product of what lies in memory."""
-    constants, declaration = _constants(convolution)
-    operands = (convolution.source, "weights", "bias", "multipliers", "NULL", "scratch", "output")
+    weights = product_weights(_matrix(convolution))
+    constants, declaration = _constants(convolution, weights)
+    source, *behind, output = _operands(convolution, weights)
     apart, in_place = (
         declaration
-        + c_call("entrain_matmul", operands, _product_text(convolution, stride, is_in_place=choice))
+        + weights.called(
+            c_call(
+                "entrain_matmul",
+                (source, *behind[:3], "NULL", *behind[3:], output),
+                _product_text(convolution, weights, stride, is_in_place=choice),
+            )
+        )
         for choice in (False, True)
     )
     result = convolution.result
     pixels = np.arange(result.rows * result.columns)[:, None]
     read = Touched(pixels * stride + np.arange(convolution.depth), pixels)
     written = Touched(result.places.reshape(len(pixels), -1), pixels)
-    blocks = _blocks(convolution)
+    blocks = _blocks(convolution, weights)
     return Kernel(
         convolution.layer,
         "entrain_matmul.h",
         apart,
         constants,
-        _widened_bytes(_patch_bytes(convolution, blocks)),
+        weights.scratch_bytes + _widened_bytes(_patch_bytes(convolution, blocks)),
         blocks,
-        convolution.overwrites(read, written),
+        convolution.overwrites(read, written) if weights.calls == 1 else (),
         ((convolution.view.value.name, in_place),),
     )
 
@@ -80,6 +92,8 @@ def _gathered(convolution: ConvolutionLayer) -> Kernel:
     """The convolution by patches that are gathered first, one group of channels after the other."""
     image, window, result = convolution.image, convolution.window, convolution.result
     part = replace(image, channels=image.channels // convolution.groups)
+    matrix = _matrix(convolution)
+    weights = product_weights(matrix) if convolution.groups == 1 else as_bytes(matrix)
     is_padded = (
         convolution.is_padded or part.channel_bytes != 1 or part.pixel_bytes != part.channels
     )
@@ -90,25 +104,26 @@ def _gathered(convolution: ConvolutionLayer) -> Kernel:
         "image": part.c_text(),
         "window": window.c_text(),
         "output": result.c_text(),
-        "product": _product_text(convolution, padded_depth(convolution.depth)),
+        "product": _product_text(convolution, weights, padded_depth(convolution.depth)),
         "zero_point": convolution.view.zero_point,
         "is_padded": is_padded,
         "band": band,
     }
-    call = c_call("entrain_convolution", _operands(convolution), structure(fields, wide=True))
+    operands = _operands(convolution, weights)
+    call = weights.called(c_call("entrain_convolution", operands, structure(fields, wide=True)))
     if convolution.groups > 1:
         loop = f"for (int32_t group = 0; group < {convolution.groups}; group++) {{"
         call = f"{loop}\n{indent(call, '    ')}\n}}"
-    constants, declaration = _constants(convolution)
-    blocks = _blocks(convolution)
+    constants, declaration = _constants(convolution, weights)
+    blocks = _blocks(convolution, weights)
     return Kernel(
         convolution.layer,
         "entrain_convolution.h",
         declaration + call,
         constants,
-        padded + _gathered_bytes(_patch_bytes(convolution, blocks)),
+        weights.scratch_bytes + padded + _gathered_bytes(_patch_bytes(convolution, blocks)),
         blocks,
-        _overwrites_gathered(convolution, is_padded=is_padded),
+        _overwrites_gathered(convolution, is_padded=is_padded) if weights.calls == 1 else (),
     )
 
 
@@ -130,25 +145,36 @@ def _overwrites_gathered(convolution: ConvolutionLayer, *, is_padded: bool) -> t
     return convolution.overwrites(Touched(image.places, read), Touched(result.places, written))
 
 
-def _operands(convolution: ConvolutionLayer) -> tuple[str, ...]:
-    """C of the arguments, from the group's channels on."""
+def _operands(convolution: ConvolutionLayer, weights: ProductWeights) -> tuple[str, ...]:
+    """C of the arguments, from the group's channels on, or from those of one call."""
     groups, outputs = convolution.groups, convolution.result.channels // convolution.groups
     inputs = convolution.image.channels // groups * convolution.image.channel_bytes
-    each = "" if convolution.multipliers.size == 1 else f" + group * {outputs}"
+    has_one = convolution.multipliers.size == 1
     if groups == 1:
-        return (convolution.source, "weights", "bias", "multipliers", "scratch", "output")
+        return (
+            convolution.source,
+            weights.operand,
+            weights.columns_of("bias"),
+            "multipliers" if has_one else weights.columns_of("multipliers"),
+            weights.scratch,
+            weights.columns_of("output"),
+        )
     return (
         f"{convolution.source} + group * {inputs}",
         f"weights + group * {outputs * padded_depth(convolution.depth)}",
         f"bias + group * {outputs}",
-        f"multipliers{each}",
+        "multipliers" if has_one else f"multipliers + group * {outputs}",
         "scratch",
         f"output + group * {outputs}",
     )
 
 
 def _product_text(
-    convolution: ConvolutionLayer, input_stride: int, *, is_in_place: bool = False
+    convolution: ConvolutionLayer,
+    weights: ProductWeights,
+    input_stride: int,
+    *,
+    is_in_place: bool = False,
 ) -> str:
     """``struct entrain_matmul`` with a row for each pixel of the result."""
     result, name = convolution.result, convolution.layer.name.upper()
@@ -157,7 +183,7 @@ def _product_text(
         {
             "rows": result.rows * result.columns,
             "depth": convolution.depth,
-            "columns": result.channels // convolution.groups,
+            "columns": weights.columns // convolution.groups,
             "input_stride": input_stride,
             "output_stride": result.pixel_bytes,
             "input_is_unsigned": convolution.view.value.dtype == "uint8",
@@ -170,12 +196,18 @@ def _product_text(
     )
 
 
-def _blocks(convolution: ConvolutionLayer) -> Candidates:
+def _blocks(convolution: ConvolutionLayer, weights: ProductWeights) -> Candidates:
     """Register blocks of the product of a group's patches with its weights."""
     pixels = convolution.result.rows * convolution.result.columns
     outputs = convolution.result.channels // convolution.groups
     wide = convolution.found.requantize.shift < LEAST_SHIFT
-    return matmul_blocks(MatmulShape(pixels, convolution.depth, outputs, wide))
+    return weights.blocks(MatmulShape(pixels, convolution.depth, outputs, wide))
+
+
+def _matrix(convolution: ConvolutionLayer) -> Array:
+    """A row of weights for each output channel, in the order of a patch."""
+    by_pixels = convolution.weights.transpose(0, 2, 3, 1)
+    return by_pixels.reshape(len(by_pixels), -1)
 
 
 def _patch_bytes(convolution: ConvolutionLayer, blocks: Candidates) -> dict[str, int]:
@@ -196,12 +228,13 @@ def _gathered_bytes(patches: dict[str, int]) -> int:
     return max(*patches.values(), patches["dsp"] + _widened_bytes(patches))
 
 
-def _constants(convolution: ConvolutionLayer) -> tuple[tuple[tuple[str, Array], ...], str]:
+def _constants(
+    convolution: ConvolutionLayer, weights: ProductWeights
+) -> tuple[tuple[tuple[str, Array], ...], str]:
     """Weights, bias and multipliers for flash; and C that declares what does not lie there."""
-    by_pixels = convolution.weights.transpose(0, 2, 3, 1)
     multipliers, declaration = declared(convolution.multipliers)
     constants = (
-        ("weights", in_rows(by_pixels.reshape(len(by_pixels), -1))),
+        weights.constant,
         ("bias", _in_rows_of_pixels(convolution.folded_bias.astype(np.int32))),
         *multipliers,
     )

@@ -14,6 +14,7 @@ import numpy as np
 from entrain.deploy.lowering.graph import BYTES, Array, Layer, Node, Value
 from entrain.deploy.lowering.kernels.c_source import c_call, declared, rounded_up, structure
 from entrain.deploy.lowering.kernels.contract import Kernel
+from entrain.deploy.lowering.kernels.packed_weights import ProductWeights, product_weights
 from entrain.deploy.lowering.kernels.rescaled_sum import (
     LARGEST_SUM,
     LEAST_SHIFT,
@@ -24,12 +25,12 @@ from entrain.deploy.lowering.kernels.rescaled_sum import (
     rescaled_sum,
 )
 from entrain.deploy.lowering.kernels.steps import Touched, may_overwrite
-from entrain.deploy.lowering.kernels.weights_layout import in_rows, padded_depth
+from entrain.deploy.lowering.kernels.weights_layout import padded_depth
 from entrain.deploy.lowering.operators import apply, constant
 from entrain.deploy.lowering.operators.leaves import Constant
 from entrain.deploy.lowering.operators.matmul import MatMul
 from entrain.deploy.lowering.operators.quantizers import Requantize
-from entrain.deploy.lowering.schedules.blocks import Candidates, MatmulShape, matmul_blocks
+from entrain.deploy.lowering.schedules.blocks import Candidates, MatmulShape
 from entrain.deploy.lowering.views import View, view_of
 
 LEAST_RESIDUAL_SHIFT = 2
@@ -176,11 +177,12 @@ def _kernel(
     if result is None or multipliers is None or bias is None or (residual and joined is None):
         return None
     shape = _shape(product, found, residual is not None)
-    blocks = matmul_blocks(shape)
+    weights = product_weights(product.weights)
+    blocks = weights.blocks(shape)
     fields = {
         "rows": shape.rows,
         "depth": shape.depth,
-        "columns": shape.columns,
+        "columns": weights.columns,
         "input_stride": product.input.stride,
         "output_stride": result.stride,
         "bias_stride": shape.columns if bias.ndim == 2 else 0,
@@ -192,24 +194,30 @@ def _kernel(
     }
     operands = (
         f"{product.view.value.name}_in + {product.input.first}",
-        *("weights", "bias", "multipliers"),
-        "NULL" if joined is None else joined[0],
-        *("scratch", f"output + {result.first}"),
+        weights.operand,
+        weights.columns_of("bias"),
+        weights.columns_of("multipliers") if found.for_each_channel else "multipliers",
+        "NULL" if joined is None else weights.columns_of(joined[0]),
+        weights.scratch,
+        weights.columns_of(f"output + {result.first}"),
     )
     needed = multipliers if found.for_each_channel else multipliers[:1]
     shared, declaration = declared(needed.astype(np.int32))
     apart, in_place = (
-        declaration + c_call("entrain_matmul", operands, structure({**fields, **more}, wide=True))
+        declaration
+        + weights.called(
+            c_call("entrain_matmul", operands, structure({**fields, **more}, wide=True))
+        )
         for more in ({}, {"is_in_place": True})
     )
     return Kernel(
         layer,
         "entrain_matmul.h",
         apart,
-        (("weights", in_rows(product.weights)), ("bias", bias), *shared),
-        _scratch_bytes(shape, blocks),
+        (weights.constant, ("bias", bias), *shared),
+        weights.scratch_bytes + _scratch_bytes(shape, blocks),
         blocks,
-        tuple(v.name for v in layer.inputs if _may_overwrite(v, product, residual, found)),
+        tuple(v.name for v in layer.inputs if _may_overwrite(v, product, residual, found, weights)),
         ((product.view.value.name, in_place),),
     )
 
@@ -221,17 +229,26 @@ def _scratch_bytes(shape: MatmulShape, blocks: Candidates) -> int:
 
 
 def _may_overwrite(
-    value: Value, product: Product, residual: Residual | None, found: RescaledSum
+    value: Value,
+    product: Product,
+    residual: Residual | None,
+    found: RescaledSum,
+    weights: ProductWeights,
 ) -> bool:
-    """Whether the result may take a value's bytes: row by row, the residual's byte by byte."""
+    """Whether the result may take a value's bytes: row by row, the residual's byte by byte.
+
+    What several calls read they may not overwrite.
+    """
     written = product.matrix(found.places)
     steps = np.arange(len(written))[:, None]
     if residual is not None and residual.view.value == value:
         added = _addresses(residual.view).reshape(-1)[written]
-        if not np.array_equal(added, written):
+        if not np.array_equal(added, written) or weights.overlaps:
             return False
     if product.view.value != value:
         return True
+    if weights.calls > 1:
+        return False
     read = product.input.places(len(written), product.weights.shape[1])
     return may_overwrite(value, Touched(read, steps), Touched(written, steps))
 

@@ -16,6 +16,8 @@ WORD = 4  # products of two SMLADs
 LANES = 16  # products of one VMLADAV
 HELD_VECTORS = 4  # of input that stay in registers for all columns
 LOOP_WORDS = 8  # between two branches of the loop for DSP
+# instructions that it takes to unpack a weight of four bits
+UNPACKED_WEIGHT = {"scalar": 1.25, "dsp": 0.9, "mve": 0.3}
 
 
 @dataclass(frozen=True)
