@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from types import MappingProxyType
 
 import numpy as np
 
 from entrain.deploy.errors import DoesNotFit
 from entrain.deploy.lowering.graph import LoweredGraph, Value
-from entrain.deploy.lowering.placement import Block, height, most_alive, place
+from entrain.deploy.lowering.placement import (
+    Block,
+    Offsets,
+    height,
+    most_alive,
+    place,
+    place_quickly,
+)
 
 ALIGNMENT = 8
 LARGEST_OBJECT = 2**31 - 1  # bytes: what a C compiler for 32-bit addresses takes, and indexes
@@ -83,7 +91,7 @@ def plan_memory(
         scratch: bytes that a layer, by name, needs while it runs.
         in_place: by the layer's name, values whose bytes its output may take. That is done where
             it makes the arena smaller and is legal: the value is not read later, is not the
-            model's input, and has as many bytes as the output.
+            model's input, and has at least as many bytes as the output.
 
     Raises:
         DoesNotFit: the arena, or a value, is larger than any array of a 32-bit core.
@@ -145,7 +153,7 @@ def _legal(
         inputs = tuple(
             each.name
             for each in offered
-            if each.name in read and each.last == step and output and each.size == output.size
+            if each.name in read and each.last == step and output and each.size >= output.size
         )
         if inputs:
             legal[layer.output.name] = inputs
@@ -174,23 +182,27 @@ def _smallest(
 ) -> _Layout:
     """Overwrite nowhere or wherever it is legal, then change one choice after the other."""
     everywhere = {output: inputs[0] for output, inputs in choices.items()}
-    starts = [_laid_out(values, working, chosen) for chosen in ({}, everywhere)]
+    starts = [_laid_out(values, working, chosen, place) for chosen in ({}, everywhere)]
     best = min(starts, key=lambda each: each.cost)
     for output, inputs in choices.items():
         for overwritten in (None, *inputs):
             others = {key: name for key, name in best.overwritten.items() if key != output}
             chosen = others if overwritten is None else {**others, output: overwritten}
             if most_alive(_blocks(_groups(values, chosen), working)) <= best.arena_bytes:
-                best = min(best, _laid_out(values, working, chosen), key=lambda each: each.cost)
+                changed = _laid_out(values, working, chosen, place_quickly)
+                best = min(best, changed, key=lambda each: each.cost)
     return best
 
 
 def _laid_out(
-    values: tuple[Placement, ...], working: tuple[Placement, ...], overwritten: Mapping[str, str]
+    values: tuple[Placement, ...],
+    working: tuple[Placement, ...],
+    overwritten: Mapping[str, str],
+    means: Callable[[Sequence[Block]], Offsets],
 ) -> _Layout:
     groups = _groups(values, overwritten)
     blocks = _blocks(groups, working)
-    offsets = place(blocks)
+    offsets = means(blocks)
     at = {
         value.name: offset
         for group, offset in zip(groups, offsets, strict=False)
@@ -219,7 +231,14 @@ def _groups(values: tuple[Placement, ...], overwritten: Mapping[str, str]) -> li
 
 def _blocks(groups: list[list[Placement]], working: tuple[Placement, ...]) -> list[Block]:
     """A block for each group, then one for each scratch."""
-    return [
-        Block(aligned(group[0].size), group[0].first, group[-1].last)
-        for group in (*groups, *([each] for each in working))
-    ]
+    return [_block(group) for group in (*groups, *([each] for each in working))]
+
+
+def _block(group: list[Placement]) -> Block:
+    """Bytes that one value after the other takes, none of them larger than the one before."""
+    given_back = tuple(
+        (before.last + 1, aligned(after.size))
+        for before, after in pairwise(group)
+        if aligned(after.size) < aligned(before.size)
+    )
+    return Block(aligned(group[0].size), group[0].first, group[-1].last, given_back)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations, permutations
+from itertools import pairwise, permutations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,18 +12,38 @@ from entrain.deploy.lowering.placement import Block, height, most_alive, place
 
 
 def blocks(most: int, steps: int, largest: int) -> st.SearchStrategy[list[Block]]:
-    lives = st.tuples(st.integers(0, steps), st.integers(0, steps)).map(sorted)
-    block = st.builds(lambda size, life: Block(size, *life), st.integers(1, largest), lives)
-    return st.lists(block, max_size=most)
+    """Some blocks; bytes of every other one are given back while it lives."""
+
+    @st.composite
+    def block(draw):
+        first, last = sorted((draw(st.integers(0, steps)), draw(st.integers(0, steps))))
+        size = draw(st.integers(1, largest))
+        if draw(st.booleans()):
+            return Block(size, first, last)
+        times = draw(st.lists(st.integers(first + 1, last + 2), max_size=2, unique=True))
+        sizes = draw(st.lists(st.integers(1, size), min_size=2, max_size=2))
+        given_back = zip(sorted(times), sorted(sizes, reverse=True), strict=False)
+        return Block(size, first, last, tuple(given_back))
+
+    return st.lists(block(), max_size=most)
+
+
+def bytes_in_use(block, step):
+    """How many there are, looked up in the list of all that has been given back."""
+    size = block.size
+    for since, smaller in block.given_back:
+        size = smaller if since <= step else size
+    return size if block.first <= step <= block.last else 0
 
 
 def apart(these, offsets):
-    """Whether all blocks that are in use at the same time lie apart."""
-    return all(
-        b + other.size <= a or a + one.size <= b
-        for (one, a), (other, b) in combinations(zip(these, offsets, strict=True), 2)
-        if max(one.first, other.first) <= min(one.last, other.last)
-    )
+    """Whether no byte is in use by two blocks at any step."""
+    for step in range(max((block.last for block in these), default=0) + 1):
+        used = [(a, a + bytes_in_use(block, step)) for block, a in zip(these, offsets, strict=True)]
+        used = sorted(each for each in used if each[0] < each[1])
+        if any(end > start for (_, end), (start, _) in pairwise(used)):
+            return False
+    return True
 
 
 def lowest_by_trying_everything(these):
@@ -76,11 +96,19 @@ def test_the_most_in_use_is_by_steps_not_by_neighbours():
     assert most_alive([Block(5, 0, 1), Block(7, 1, 2), Block(9, 2, 3)]) == 16
 
 
+def test_what_is_given_back_has_room_for_others():
+    these = [Block(80, 0, 3, ((2, 10),)), Block(70, 2, 3), Block(5, 0, 1)]
+    assert most_alive(these) == 85
+    offsets = place(these)
+    assert height(these, offsets) == 85
+    assert apart(these, offsets)
+
+
 def test_where_every_order_leaves_a_gap_the_search_finds_the_bound():
     lives = [(3, 0, 4), (2, 3, 4), (4, 0, 3), (8, 0, 5), (3, 2, 5)]
     lives += [(1, 0, 5), (3, 3, 6), (8, 5, 6), (4, 0, 1), (4, 2, 2)]
     these = [Block(*life) for life in lives]
-    neighbours = [[k for k, other in enumerate(these) if other.meets(one)] for one in these]
+    neighbours = placement._neighbours(these)
     for order in placement._orders(these):
         assert height(these, placement._first_fit(these, neighbours, order)) > most_alive(these)
     assert height(these, place(these)) == most_alive(these)
