@@ -13,6 +13,7 @@ from entrain.deploy.lowering.onnx_rewrites import (
     attention,
     clips,
     early_quantizers,
+    einsum,
     ends,
     folding,
     integers,
@@ -37,6 +38,7 @@ REWRITES: tuple[Callable[[Any], None], ...] = (
     parameters.check_parameters,
     clips.clip_before_quantizing,
     attention.spell_out_attention,
+    einsum.spell_out_einsum,
     simpler.simplify,
     windows.make_windows_explicit,
     pads.pad_by_joining,
@@ -46,7 +48,9 @@ REWRITES: tuple[Callable[[Any], None], ...] = (
 )
 
 # operators that never reach Relax
-REWRITTEN = frozenset().union(attention.REWRITTEN, simpler.REWRITTEN, pads.REWRITTEN)
+REWRITTEN = frozenset().union(
+    attention.REWRITTEN, einsum.REWRITTEN, simpler.REWRITTEN, pads.REWRITTEN
+)
 
 
 def rewrite(model: Any) -> None:

@@ -8,8 +8,7 @@ import numpy as np
 
 from entrain.deploy.errors import UnsupportedOperator
 from entrain.deploy.lowering.onnx_rewrites.editing import (
-    Namer,
-    add_constant,
+    Spelling,
     attributes,
     describe_node,
     element_types,
@@ -26,10 +25,12 @@ def spell_out_attention(model: Any) -> None:
     found = [node for node in model.graph.node if node.op_type == "Attention"]
     if found:
         known, types = shapes(model), element_types(model)
-        replace_nodes(model, [(node, _Spelling(model, node, known, types).nodes) for node in found])
+        replace_nodes(
+            model, [(node, _Attention(model, node, known, types).nodes) for node in found]
+        )
 
 
-class _Spelling:
+class _Attention(Spelling):
     """The nodes of one Attention."""
 
     def __init__(
@@ -40,9 +41,8 @@ class _Spelling:
         types: dict[str, int],
     ) -> None:
         self._check(node, known)
-        self.nodes: list[Any] = []
-        self._model, self._node, self._types = model, node, types
-        self._names, self._given = Namer(model), attributes(node)
+        super().__init__(model, node)
+        self._types, self._given = types, attributes(node)
         self._rank = len(known[node.input[0]])
         queries, keys = HEAD_COUNTS
         (q, q_shape), (k, k_shape), (v, v_shape) = (
@@ -51,17 +51,17 @@ class _Spelling:
         )
         heads = q_shape[1]
         k, v = self._repeated(k, k_shape, heads), self._repeated(v, v_shape, heads)
-        scores = self._add("MatMul", [q, self._add("Transpose", [k], perm=[0, 1, 3, 2])])
+        scores = self.add("MatMul", [q, self.add("Transpose", [k], perm=[0, 1, 3, 2])])
         scale = self._given.get("scale", q_shape[3] ** -0.5)
-        scores = self._add("Mul", [scores, self._constant(np.float32(scale))])
+        scores = self.add("Mul", [scores, self.constant(np.float32(scale))])
         scores = self._masked(scores, q_shape[2], k_shape[2])
-        weights = self._add("Softmax", [scores], axis=-1)
-        context = self._add("MatMul", [weights, v])
+        weights = self.add("Softmax", [scores], axis=-1)
+        context = self.add("MatMul", [weights, v])
         if self._rank == 3:
-            context = self._add("Transpose", [context], perm=[0, 2, 1, 3])
+            context = self.add("Transpose", [context], perm=[0, 2, 1, 3])
             whole = [q_shape[0], q_shape[2], heads * v_shape[3]]
-            context = self._add("Reshape", [context, self._constant(np.asarray(whole, np.int64))])
-        self.nodes[-1].output[0] = node.output[0]
+            context = self.add("Reshape", [context, self.constant(np.asarray(whole, np.int64))])
+        self.finish(context)
 
     @staticmethod
     def _check(node: Any, known: dict[str, tuple[int, ...]]) -> None:
@@ -94,8 +94,8 @@ class _Spelling:
         batch, tokens, width = shape
         heads = int(self._given[count])
         apart = np.asarray([batch, tokens, heads, width // heads], np.int64)
-        split = self._add("Reshape", [tensor, self._constant(apart)])
-        moved = self._add("Transpose", [split], perm=[0, 2, 1, 3])
+        split = self.add("Reshape", [tensor, self.constant(apart)])
+        moved = self.add("Transpose", [split], perm=[0, 2, 1, 3])
         return moved, (batch, heads, tokens, width // heads)
 
     def _repeated(self, tensor: str, shape: tuple[int, ...], heads: int) -> str:
@@ -104,32 +104,20 @@ class _Spelling:
         if own == heads:
             return tensor
         places = np.repeat(np.arange(own), heads // own)
-        return self._add("Gather", [tensor, self._constant(places)], axis=1)
+        return self.add("Gather", [tensor, self.constant(places)], axis=1)
 
     def _masked(self, scores: str, queries: int, keys: int) -> str:
         """Scores without those that the mask or the order of tokens forbids."""
         from onnx import TensorProto
 
-        mask = self._node.input[3] if len(self._node.input) > 3 else ""
+        mask = self.node.input[3] if len(self.node.input) > 3 else ""
         if mask and self._types.get(mask) == TensorProto.BOOL:
             scores = self._only(mask, scores)
         elif mask:
-            scores = self._add("Add", [scores, mask])
+            scores = self.add("Add", [scores, mask])
         if self._given.get("is_causal"):
-            scores = self._only(self._constant(np.tri(queries, keys, dtype=bool)), scores)
+            scores = self._only(self.constant(np.tri(queries, keys, dtype=bool)), scores)
         return scores
 
     def _only(self, mask: str, scores: str) -> str:
-        return self._add("Where", [mask, scores, self._constant(np.float32(-np.inf))])
-
-    def _constant(self, array: Any) -> str:
-        name = self._names(f"{self._node.output[0]}_constant")
-        return add_constant(self._model, np.asarray(array), name)
-
-    def _add(self, operator: str, inputs: list[str], **given: Any) -> str:
-        from onnx import helper
-
-        output = self._names(f"{self._node.output[0]}_part")
-        name = f"{describe_node(self._node)}_{operator.lower()}"
-        self.nodes.append(helper.make_node(operator, inputs, [output], name=name, **given))
-        return output
+        return self.add("Where", [mask, scores, self.constant(np.float32(-np.inf))])

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from itertools import count
 from typing import Any
 
+import numpy as np
+
 from entrain.deploy.lowering.graph import Array
 
 # operators that only move elements of their first input about
@@ -124,6 +126,40 @@ def add_constant(model: Any, array: Array, name: str) -> str:
 
     model.graph.initializer.append(numpy_helper.from_array(array, name))
     return name
+
+
+class Spelling:
+    """The nodes that take the place of one.
+
+    Attributes:
+        node: the one.
+        nodes: the others, in the order of computing.
+    """
+
+    def __init__(self, model: Any, node: Any) -> None:
+        self.node = node
+        self.nodes: list[Any] = []
+        self._model, self._names = model, Namer(model)
+
+    def constant(self, array: Any) -> str:
+        """An array of the file; returns its name."""
+        name = self._names(f"{self.node.output[0]}_constant")
+        return add_constant(self._model, np.asarray(array), name)
+
+    def add(self, operator: str, inputs: Sequence[str], **given: Any) -> str:
+        """One more node; returns what it writes."""
+        from onnx import helper
+
+        output = self._names(f"{self.node.output[0]}_part")
+        name = f"{describe_node(self.node)}_{operator.lower()}"
+        self.nodes.append(helper.make_node(operator, inputs, [output], name=name, **given))
+        return output
+
+    def finish(self, tensor: str) -> None:
+        """This is what the one node wrote."""
+        if not self.nodes or self.nodes[-1].output[0] != tensor:
+            self.add("Identity", [tensor])
+        self.nodes[-1].output[0] = self.node.output[0]
 
 
 def replace_nodes(model: Any, replacements: Iterable[tuple[Any, Sequence[Any]]]) -> None:
