@@ -75,6 +75,17 @@ class KeysFirst(Attention):
         return weights.transpose(-1, -2) @ v
 
 
+class Summed(Attention):
+    """Both products are Einstein's sums, of heads that stay where they are."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        q, k, v = (
+            made(x).view(-1, TOKENS, HEADS, D_HEAD) for made in (self.query, self.key, self.value)
+        )
+        weights = (torch.einsum("bqhd,bkhd->bhqk", q, k) * D_HEAD**-0.5).softmax(-1)
+        return self.out(torch.einsum("bhqk,bkhd->bqhd", weights, v).flatten(2))
+
+
 class OneKeyForAllHeads(Attention):
     """Multi-query attention."""
 
@@ -187,6 +198,7 @@ RECOGNISED = {
     "scale in the weights": ScaleInTheWeights,
     "heads in the batch": HeadsInTheBatch,
     "keys first": KeysFirst,
+    "sums of products": Summed,
     "one key for all heads": OneKeyForAllHeads,
     "rotated": Rotated,
     "packed": Packed,

@@ -41,6 +41,22 @@ def exported(network, path: Path, opset: int = 17) -> Path:
     return path
 
 
+def exported_anew(network, path: Path) -> Path:
+    """By PyTorch's exporter of traced programs, the default since 2.9, in its own opset."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.onnx.export(
+            network.eval(),
+            (torch.randn(1, *SHAPE),),
+            path,
+            dynamo=True,
+            verbose=False,
+            input_names=["x"],
+            output_names=["y"],
+        )
+    return path
+
+
 def lowered_from(road, source: Path, folder: Path, way: str = SIGNED):
     """A float file, quantized and lowered; onnxruntime as far as the network is still quantized."""
     path = quantized_statically(source, folder / "qdq.onnx", SHAPE, 64, **WAYS[way])
@@ -89,6 +105,23 @@ def test_it_is_recognised_however_it_was_written(road, tmp_path, form):
     count = 2 if form.startswith("two") else 1
     assert attentions(lowered[0]) == ["softmax attention"] * count
     assert "Softmax" not in lowered[0].operators
+    check(*lowered)
+
+
+# one that people write, one with a view of each operand, and PyTorch's own
+OFTEN = ("sums of products", "rotated", "encoder layer")
+
+
+@pytest.mark.parametrize(
+    "form",
+    [form if form in OFTEN else pytest.param(form, marks=pytest.mark.long) for form in RECOGNISED],
+)
+def test_it_is_recognised_from_pytorchs_newer_exporter_too(road, tmp_path, form):
+    torch.manual_seed(0)
+    source = exported_anew(RECOGNISED[form](), tmp_path / "float.onnx")
+    lowered = lowered_from(road, source, tmp_path)
+    count = 2 if form.startswith("two") else 1
+    assert attentions(lowered[0]) == ["softmax attention"] * count
     check(*lowered)
 
 
@@ -222,8 +255,9 @@ def test_a_masked_attention_is_no_fused_operator_and_right_all_the_same(
     check(*lowered)
 
 
-def test_what_pytorchs_newer_exporter_makes_of_it(road, tmp_path, written):
-    """Keys transposed with three axes; half of the scale on the queries, half on the keys."""
+def test_keys_transposed_with_three_axes_and_half_of_the_scale_on_either_side(
+    road, tmp_path, written
+):
     q, k, v = (written.by_heads(written.projected("x", name, WIDTH)) for name in "qkv")
     flat = written.constant(np.array([-1, TOKENS, D_HEAD]), "flat")
     whole = written.constant(np.array([1, HEADS, D_HEAD, TOKENS]), "whole")
