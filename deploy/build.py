@@ -129,18 +129,21 @@ def _run(command: list[str], board: Board) -> None:
 
 
 def _does_not_fit(board: Board, overflows: dict[str, int]) -> DoesNotFit:
-    sizes = {"FLASH": board.flash_bytes, "RAM": board.ram_bytes}
+    sizes = {"FLASH": ("flash", board.flash_bytes), "RAM": ("RAM", board.ram_bytes)}
     parts = [
-        f"{region.lower() if region == 'FLASH' else region} is {count} bytes short"
-        f" of {sizes.get(region, 0) + count}"
+        _shortfall(*sizes[region], count) if region in sizes else f"{region}: {count:,} bytes short"
         for region, count in overflows.items()
     ]
     return DoesNotFit(
-        f"the model does not fit: {', '.join(parts)}",
+        f"the model does not fit: {'; '.join(parts)}",
         where=board.name,
         remedy="choose a smaller model, or a board with more memory",
         short={region.lower(): count for region, count in overflows.items()},
     )
+
+
+def _shortfall(memory: str, size: int, short: int) -> str:
+    return f"{memory}: needs {size + short:,} of {size:,} bytes, {short:,} short"
 
 
 def _described(board: Board, linked: Path, image: Path, tree: Path) -> Firmware:
@@ -149,7 +152,7 @@ def _described(board: Board, linked: Path, image: Path, tree: Path) -> Firmware:
     bound = stack_bound(tree, linked)
     if bound is not None and bound > reserved:
         raise DoesNotFit(
-            f"the stack is {bound - reserved} bytes short of {bound}",
+            f"the model does not fit: {_shortfall('stack', reserved, bound - reserved)}",
             where=board.name,
             remedy="move large local arrays into the arena, or raise stack_bytes in link.ld",
             short={"stack": bound - reserved},

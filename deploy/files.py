@@ -56,6 +56,19 @@ def write_whole(path: Path, data: bytes | str) -> None:
 
 
 @contextlib.contextmanager
+def folder_if_whole(folder: Path) -> Iterator[None]:
+    """If the block raises, what it made of ``folder`` and of those around it goes where empty."""
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(OSError):  # never made, or something is in it
+            for each in missing:
+                each.rmdir()
+        raise
+
+
+@contextlib.contextmanager
 def replacing_folder(folder: Path) -> Iterator[Path]:
     """A temporary folder beside ``folder`` to fill; it takes the name when the block succeeds.
 

@@ -24,7 +24,7 @@ def session_of(model: Path | bytes, name: str) -> Any:
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
-    options.log_severity_level = 3  # it warns of every constant that it folds
+    options.log_severity_level = 4  # errors are raised; it warns of every constant that it folds
     level = onnxruntime.GraphOptimizationLevel
     options.graph_optimization_level = level.ORT_DISABLE_ALL
     try:

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from entrain.deploy.boards import Board
 from entrain.deploy.build import Firmware, build_firmware
 from entrain.deploy.errors import CheckpointError, ModelError, UsageError, concerning
-from entrain.deploy.files import writing_whole
+from entrain.deploy.files import folder_if_whole, replacing_folder, writing_whole
 from entrain.deploy.lowering.artifact import FILE
 from entrain.deploy.recipe import read_recipe, settings_of, task_of
-from entrain.deploy.runs import Run
+from entrain.deploy.runs import Run, create_run
 from entrain.deploy.tasks import TASKS
 
 if TYPE_CHECKING:
@@ -126,13 +126,50 @@ def lower(run: Run, _load: LoadData, progress: Progress) -> None:
         ModelError: the ONNX file is not usable.
         Mismatch: the C differs from the interpreter.
     """
-    from entrain.deploy.lowering import stage
-
-    profile = PROFILES[_known_task(run)]
     with progress.stage(run, "lower", 1) as step:
-        features = _golden_features(run)
-        model = stage.lower(run.onnx, run.lowered, task=profile, name=run.name, features=features)
-        step(f"{len(model.layers)} layers, {model.arena_bytes:,} bytes of arena")
+        step(_lower(run, run.onnx, run.lowered, PROFILES[_known_task(run)]))
+
+
+def import_model(run: Run, onnx: Path, progress: Progress) -> None:
+    """Somebody else's ONNX file as a run: a copy of it, weights and all, and what it is in C.
+
+    They take their places once the file proved usable; until then the run is as it was.
+
+    Raises:
+        ModelError: the file is not usable.
+        Mismatch: the C differs from the interpreter.
+    """
+    with (
+        progress.stage(run, "lower", 1) as step,
+        folder_if_whole(run.folder),
+        # the copy is older than what is made of it, and in its place first
+        replacing_folder(run.lowered) as lowered,
+        writing_whole(run.onnx) as copy,
+    ):
+        copy.write_bytes(whole_model(onnx))
+        said = _lower(run, onnx, lowered, IMPORTED)
+        create_run(run.folder.parent, run.name, {"task": IMPORTED})
+        step(said)
+
+
+def whole_model(onnx: Path) -> bytes:
+    """An ONNX file with the weights that lie in files beside it.
+
+    Raises:
+        ModelError: it is missing, no ONNX model, or its weights lie outside of its folder.
+    """
+    from entrain.deploy.lowering.onnx_file import load_onnx
+
+    return bytes(load_onnx(onnx).SerializeToString())
+
+
+def _lower(run: Run, onnx: Path, folder: Path, task: str) -> str:
+    """Lower a file for a run; returns what there is to say of it."""
+    from entrain.deploy.lowering import stage  # it takes seconds, which belong to the stage
+
+    features = _golden_features(run)
+    model = stage.lower(onnx, folder, task=task, name=run.name, features=features)
+    return f"{len(model.layers)} layers, {model.arena_bytes:,} bytes of arena"
 
 
 def build(run: Run, board: Board, progress: Progress) -> Firmware:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Group
-from rich.table import Table
 
 from entrain.deploy.cli.options import AsJson, BoardNames, Quiet, Verbose
 from entrain.deploy.cli.output import Output
+from entrain.deploy.cli.sheet import Name, Number, Sheet
 from entrain.deploy.cli.stages import boards_named, names
 from entrain.deploy.errors import UsageError
 
@@ -152,22 +152,20 @@ def _tables(rows: list[dict[str, Any]]) -> Group:
     return Group(*(_table(board, [r for r in rows if r["board"] == board]) for board in boards))
 
 
-def _table(board: str, rows: list[dict[str, Any]]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold", title=board, title_justify="left")
-    table.add_column("case", no_wrap=True)
+def _table(board: str, rows: list[dict[str, Any]]) -> Sheet:
     several = any("tokens" in row for row in rows)
-    for title in (*(["tokens"] if several else []), "instructions", "a MAC", *OTHERS.values()):
-        table.add_column(title, justify="right")
-    for row in rows:
-        ours, per_mac = row["instructions"], row["instructions_per_mac"]
-        table.add_row(
+    titles = (*(["tokens"] if several else []), "instructions", "a MAC", *OTHERS.values())
+    shown = [
+        (
             row["name"].replace("attention core", "core"),
             *([str(row["tokens"])] if several else []),
-            f"{ours:,}",
-            "" if per_mac is None else f"{per_mac:.2f}",
-            *(_multiple(row.get(key), ours) for key in OTHERS),
+            f"{row['instructions']:,}",
+            "" if row["instructions_per_mac"] is None else f"{row['instructions_per_mac']:.2f}",
+            *(_multiple(row.get(key), row["instructions"]) for key in OTHERS),
         )
-    return table
+        for row in rows
+    ]
+    return Sheet((Name("case"), *map(Number, titles)), shown, title=board)
 
 
 def _multiple(theirs: int | None, ours: int) -> str:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.table import Table
-
 from entrain.deploy.cli.options import AsJson, Quiet, Verbose
 from entrain.deploy.cli.output import Output
+from entrain.deploy.cli.sheet import Column, Number, Sheet, Words
 
 if TYPE_CHECKING:
     from entrain.deploy.boards import Board
@@ -33,16 +32,9 @@ def _value(board: Board) -> dict[str, object]:
     }
 
 
-def _table(found: list[Board]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("board", "core"):
-        table.add_column(name, no_wrap=True)
-    for name in ("MHz", "flash", "RAM"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("state")
-    table.add_column("title")
-    for board in found:
-        table.add_row(
+def _table(found: list[Board]) -> Sheet:
+    rows = [
+        (
             board.name,
             board.cpu,
             f"{board.mhz:g}",
@@ -51,4 +43,7 @@ def _table(found: list[Board]) -> Table:
             board.state,
             board.title,
         )
-    return table
+        for board in found
+    ]
+    numbers = map(Number, ("MHz", "flash", "RAM"))
+    return Sheet((Column("board"), Column("core"), *numbers, Words("state"), Words("title")), rows)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.table import Table
-
 from entrain.deploy.cli.options import AsJson, BoardName, Quiet, RunName, RunsDir, Verbose
 from entrain.deploy.cli.output import Output
 from entrain.deploy.cli.progress import shown_stages
+from entrain.deploy.cli.sheet import Column, Number, Sheet, Words
 from entrain.deploy.cli.stages import board_named, data_of, run_or_small_default
 from entrain.deploy.errors import DoesNotFit
 from entrain.deploy.report.words import bounds, count, percent, significant
@@ -76,12 +75,7 @@ def _predicted_value(prediction: Prediction | None) -> dict[str, object] | None:
     }
 
 
-def _table(found: Needs) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("")
-    for name in ("needs", "of"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("")
+def _table(found: Needs) -> Sheet:
     model, board = found.model, found.board
     stack = "unknown" if found.stack_bytes is None else f"{found.stack_bytes:,}"
     rows = [
@@ -97,9 +91,7 @@ def _table(found: Needs) -> Table:
         ("multiply-adds", f"{model.macs:,}", "", ""),
         *_predicted_rows(found),
     ]
-    for row in rows:
-        table.add_row(*row)
-    return table
+    return Sheet((Column(""), Number("needs"), Number("of"), Words("")), rows)
 
 
 def _ram_left(found: Needs) -> int:
@@ -110,9 +102,13 @@ def _ram_left(found: Needs) -> int:
 def _predicted_rows(found: Needs) -> list[tuple[str, str, str, str]]:
     prediction = found.prediction
     if prediction is None:
-        return []
+        return [("instructions", "", "", "not modelled for this core; 'entrain profile' counts")]
     share = percent(prediction.macs / found.model.macs) if found.model.macs else "none"
-    of_these = f"modelled, of layers with {share} of the multiply-adds"
+    some, all_layers = len(prediction.layers), len(found.model.layers)
+    of_these = (
+        f"modelled, of {some} of {all_layers} layers with {share} of the multiply-adds; "
+        "'entrain profile' counts all"
+    )
     instructions = prediction.instructions
     rows = [("instructions", count(instructions.value), bounds(instructions, count), of_these)]
     latency = prediction.latency_ms

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
 from entrain.deploy.cli.options import AsJson, Quiet, RunName, RunsDir, Verbose
 from entrain.deploy.cli.output import Output
 from entrain.deploy.cli.progress import shown_stages
+from entrain.deploy.cli.sheet import Column, Name, Number, Sheet, Words
 from entrain.deploy.cli.stages import data_of, run_or_small_default
 from entrain.deploy.errors import UsageError, concerning
-from entrain.deploy.files import write_whole
-from entrain.deploy.runs import DEFAULT_ROOT, Run, checked_name, create_run
+from entrain.deploy.runs import DEFAULT_ROOT, Run, checked_name
 
 if TYPE_CHECKING:
     from entrain.deploy.lowering.artifact import LoweredModel
@@ -45,17 +43,18 @@ def lower(
     out = Output(machine, quiet, verbose)
     if onnx is None:
         chosen = run_or_small_default(runs_dir, run, out)
+        with shown_stages(out) as stages:
+            pipeline.redo(chosen, data_of(chosen, stages), stages, "lower")
     else:
         chosen = _imported(onnx, runs_dir, run, out)
-    with shown_stages(out) as stages:
-        pipeline.redo(chosen, data_of(chosen, stages), stages, "lower")
     model = read_lowered(chosen.lowered)
     out.result(model.model_dump(mode="json"), _table(model))
+    out.remark(_agreement(model))
     out.remark(f"{chosen.name}: {chosen.lowered}")
 
 
 def _imported(onnx: Path, runs_dir: Path, name: str | None, out: Output) -> Run:
-    """A run that holds a copy of the file, weights and all, made once the file proved usable.
+    """A run that holds the file, lowered.
 
     A run that holds another model is replaced only if it is named, and that is said.
 
@@ -64,10 +63,7 @@ def _imported(onnx: Path, runs_dir: Path, name: str | None, out: Output) -> Run:
             only happens to be called the same.
         ModelError: the file cannot be lowered.
     """
-    import onnx as onnx_format
-
-    from entrain.deploy.lowering.stage import lower as lower_file
-    from entrain.deploy.pipeline import IMPORTED
+    from entrain.deploy.pipeline import IMPORTED, import_model, whole_model
 
     with concerning("--run"):
         run = Run(runs_dir / checked_name(name or onnx.stem))
@@ -77,36 +73,45 @@ def _imported(onnx: Path, runs_dir: Path, name: str | None, out: Output) -> Run:
             where=str(run.folder),
             remedy="choose another name with --run",
         )
-    with tempfile.TemporaryDirectory(prefix="entrain-lower-") as trial:
-        lower_file(onnx, Path(trial) / "lowered", task=IMPORTED, name=run.name)
-    # with the weights that lie in files beside it
-    model = onnx_format.load(str(onnx)).SerializeToString()
-    if run.onnx.is_file() and run.onnx.read_bytes() != model:
-        if name is None:
-            raise UsageError(
-                f"the run {run.name} holds another model",
-                where=str(run.folder),
-                remedy=f"choose another name with --run, or replace it with --run {run.name}",
-            )
+    replaced = run.onnx.is_file() and run.onnx.read_bytes() != whole_model(onnx)
+    if replaced and name is None:
+        raise UsageError(
+            f"the run {run.name} holds another model",
+            where=str(run.folder),
+            remedy=f"choose another name with --run, or replace it with --run {run.name}",
+        )
+    with shown_stages(out) as stages:
+        import_model(run, onnx, stages)
+    if replaced:
         out.remark(f"{run.name} held another model, which this one replaces.")
-    run = create_run(runs_dir, run.name, {"task": IMPORTED})
-    write_whole(run.onnx, model)
     return run
 
 
-def _table(model: LoweredModel) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("layer", "does", "shape", "type"):
-        table.add_column(title, no_wrap=True)
-    for title in ("MACs", "offset"):
-        table.add_column(title, justify="right", no_wrap=True)
-    for layer in model.layers:
-        table.add_row(
+def _agreement(model: LoweredModel) -> str:
+    """What the stage found out about the outputs."""
+    found = model.onnxruntime
+    if found is None:
+        return "Not compared with onnxruntime, which cannot run the file on random inputs."
+    if not found.differing:
+        return f"All {found.elements:,} numbers that it puts out are as in onnxruntime."
+    steps = f"{found.largest_steps} step{'s' if found.largest_steps > 1 else ''}"
+    return (
+        f"{found.differing:,} of {found.elements:,} numbers that it puts out differ from "
+        f"onnxruntime's, by {steps} at most."
+    )
+
+
+def _table(model: LoweredModel) -> Sheet:
+    rows = [
+        (
             layer.name,
             layer.op,
             "\N{MULTIPLICATION SIGN}".join(str(extent) for extent in layer.shape),
             layer.dtype,
             f"{layer.macs:,}",
-            "" if layer.offset is None else str(layer.offset),
+            "" if layer.offset is None else f"{layer.offset:,}",
         )
-    return table
+        for layer in model.layers
+    ]
+    exact = (Column("shape"), Column("type"), Number("MACs"), Number("offset"))
+    return Sheet((Name("layer"), Words("does"), *exact), rows)

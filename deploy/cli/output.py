@@ -43,7 +43,7 @@ class Output:
         elif isinstance(shown, str):
             Console(highlight=False).print(printable(shown), markup=False, soft_wrap=True)
         else:
-            Console(highlight=False).print(shown)
+            Console(highlight=False).print(shown, crop=False)
 
     def remark(self, text: str) -> None:
         """Say something beside the result, as plain text; nothing with ``--quiet``."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from rich.table import Table
-
 from entrain.deploy.cli.options import AsJson, BoardName, Quiet, RunName, RunsDir, Verbose
 from entrain.deploy.cli.output import Output
 from entrain.deploy.cli.progress import shown_stages
+from entrain.deploy.cli.sheet import Name, Number, Sheet, Words
 from entrain.deploy.cli.stages import board_named, data_of, run_or_small_default
 from entrain.deploy.report.words import bounds, count, percent, times
 from entrain.deploy.runs import DEFAULT_ROOT
@@ -78,32 +77,29 @@ def _figure(figure: Figure | None) -> dict[str, Any] | None:
     return None if figure is None else figure.model_dump(mode="json", exclude_none=True)
 
 
-def _table(found: Profile) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("layer", no_wrap=True)
-    table.add_column("does")
-    for title in ("MACs", "instructions", "share", "a MAC", "bound"):
-        table.add_column(title, justify="right", no_wrap=True)
-    for layer in found.layers:
-        per_mac = layer.instructions_per_mac
-        table.add_row(
+def _table(found: Profile) -> Sheet:
+    rows = [
+        (
             layer.name,
             layer.op,
             f"{layer.macs:,}" if layer.macs else "",
             f"{layer.instructions:,}",
             _share(layer.instructions, found.total),
-            "" if per_mac is None else f"{per_mac:.2f}",
+            "" if layer.instructions_per_mac is None else f"{layer.instructions_per_mac:.2f}",
             "" if layer.bound is None else f"x{layer.instructions / layer.bound:.1f}",
         )
+        for layer in found.layers
+    ]
     outside = (("model_run", found.overhead), ("library functions", found.library))
     for name, instructions in outside:
         if instructions:
             share = _share(instructions, found.total)
-            table.add_row(name, "", "", f"{instructions:,}", share, "", "")
+            rows.append((name, "", "", f"{instructions:,}", share, "", ""))
     macs = sum(layer.macs for layer in found.layers)
     whole = f"{found.total / macs:.2f}" if macs else ""
-    table.add_row("whole model", "", f"{macs:,}", f"{found.total:,}", "100 %", whole, "")
-    return table
+    rows.append(("whole model", "", f"{macs:,}", f"{found.total:,}", "100 %", whole, ""))
+    numbers = map(Number, ("MACs", "instructions", "share", "a MAC", "bound"))
+    return Sheet((Name("layer"), Words("does"), *numbers), rows)
 
 
 def _share(part: int, whole: int) -> str:

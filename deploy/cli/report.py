@@ -9,8 +9,9 @@ import typer
 
 from entrain.deploy.cli.options import AsJson, Quiet, RunsDir, Verbose
 from entrain.deploy.cli.output import Output
+from entrain.deploy.errors import UsageError
 from entrain.deploy.results_file import read_results, row_values
-from entrain.deploy.runs import DEFAULT_ROOT, find_run, newest_results
+from entrain.deploy.runs import DEFAULT_ROOT, Run, find_run, newest_results
 
 Source = Annotated[
     str | None,
@@ -62,13 +63,27 @@ def results_path(source: str | None, runs_dir: Path) -> Path:
     """The results.json that ``source`` means.
 
     Raises:
-        UsageError: no such run, or nothing was measured yet.
+        UsageError: no such run, or nothing was measured yet, or the run is none that is.
     """
     if source is None:
         return newest_results(runs_dir).results
     path = Path(source)
     if path.suffix == ".json" or path.is_file():
         return path
-    if path.is_dir():
-        return path / "results.json"
-    return find_run(runs_dir, source).results
+    run = Run(path) if path.is_dir() else find_run(runs_dir, source)
+    _refuse_imported(run)
+    return run.results
+
+
+def _refuse_imported(run: Run) -> None:
+    """What is measured needs a task's data, and an imported model belongs to no task."""
+    from entrain.deploy.pipeline import IMPORTED
+
+    if run.task == IMPORTED and not run.results.is_file():
+        raise UsageError(
+            f"the run {run.name} holds an imported ONNX file, and reports are of networks that "
+            "were trained here",
+            where=str(run.folder),
+            remedy=f"'entrain profile --run {run.name}' counts the instructions of every layer, "
+            f"'entrain validate --run {run.name}' holds a device to its integers",
+        )

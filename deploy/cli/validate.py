@@ -7,11 +7,12 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
+from rich.console import Group
 
 from entrain.deploy.cli.options import AsJson, Device, Quiet, RunName, RunsDir, Verbose
 from entrain.deploy.cli.output import Output
 from entrain.deploy.cli.progress import shown_stages
+from entrain.deploy.cli.sheet import Name, Number, Sheet, Words
 from entrain.deploy.cli.stages import board_named, data_of, run_or_small_default
 from entrain.deploy.errors import DeviceRefused, Mismatch, concerning
 from entrain.deploy.runs import DEFAULT_ROOT
@@ -60,14 +61,16 @@ def validate(
             compared = compare(client, model, golden)
             stack = _stack_use(client)
     diverging = validation.first_divergence(compared)
+    inputs = len(golden[model.inputs[0].name])
     value = {
         "run": chosen.name,
-        "inputs": len(golden[model.inputs[0].name]),
+        "inputs": inputs,
         "first_divergence": None if diverging is None else diverging.name,
         "layers": [asdict(each) for each in compared],
         "stack": None if stack is None else asdict(stack),
     }
-    out.result(value, _table(compared, model))
+    kind = "layer" if layers else "output"
+    out.result(value, Group(_table(compared, model), _verdict(compared, kind, inputs)))
     if stack is not None:
         out.remark(f"Stack used, at most: {stack.used:,} of {stack.reserved:,} bytes (measured)")
     if diverging is not None:
@@ -115,16 +118,31 @@ def _stack_use(client: Client) -> StackUse | None:
         return None
 
 
-def _table(compared: tuple[Compared, ...], model: LoweredModel) -> Table:
+def _verdict(compared: tuple[Compared, ...], kind: str, inputs: int) -> str:
+    """What came out, in a line."""
+    where = f"on {_several(inputs, 'input')}"
+    differing = sum(each.differing > 0 for each in compared)
+    if differing:
+        return f"{differing} of {_several(len(compared), kind)} not equal {where}"
+    every = f"the {kind}" if len(compared) == 1 else f"all {len(compared)} {kind}s"
+    return f"{every} equal {where}"
+
+
+def _several(number: int, kind: str) -> str:
+    return f"{number} {kind}" if number == 1 else f"{number} {kind}s"
+
+
+def _table(compared: tuple[Compared, ...], model: LoweredModel) -> Sheet:
     does = {layer.name: layer.op for layer in model.layers}
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("layer", "does"):
-        table.add_column(title, no_wrap=True)
-    for title in ("elements", "differing", "largest"):
-        table.add_column(title, justify="right", no_wrap=True)
-    for each in compared:
-        steps = f"{each.largest} steps" if each.differing else ""
-        table.add_row(
-            each.name, does[each.name], f"{each.elements:,}", f"{each.differing:,}", steps
+    rows = [
+        (
+            each.name,
+            does[each.name],
+            f"{each.elements:,}",
+            f"{each.differing:,}",
+            f"{each.largest} steps" if each.differing else "",
         )
-    return table
+        for each in compared
+    ]
+    numbers = map(Number, ("elements", "differing", "largest"))
+    return Sheet((Name("layer"), Words("does"), *numbers), rows)

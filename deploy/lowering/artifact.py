@@ -70,8 +70,19 @@ class LayerRecord(TensorRecord):
         return f"layer_{self.name}"
 
 
+class Agreement(_Record):
+    """The outputs for all golden inputs beside onnxruntime's, in steps of the outputs' scales."""
+
+    elements: int
+    differing: int
+    largest_steps: int
+
+
 class LoweredModel(_Record):
-    """A lowered network without its weights."""
+    """A lowered network without its weights.
+
+    ``onnxruntime`` is null where onnxruntime could not run the file.
+    """
 
     name: str
     task: str
@@ -80,6 +91,7 @@ class LoweredModel(_Record):
     layers: tuple[LayerRecord, ...]
     arena_bytes: int
     arena_bound: int
+    onnxruntime: Agreement | None = None
 
     @property
     def input(self) -> TensorRecord:

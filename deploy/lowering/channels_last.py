@@ -3,7 +3,8 @@
 ONNX has an image as (batch, channels, rows, columns). Between layers it is stored as (batch, rows,
 columns, channels): all channels of a pixel lie together, so that a convolution of one pixel is a
 matrix product and any other reads runs of bytes. The model's input and output stay as they are; a
-layer reads and writes those through a permutation.
+layer reads and writes those through a permutation. A convolution can write its channels apart, so
+what leads from it to an output element by element stays as it is too.
 
 Expressions stay definitions: whoever reads an image permutes it, and permutations move through
 element-wise operators until they meet and vanish.
@@ -71,9 +72,7 @@ def _images(graph: LoweredGraph) -> set[str]:
     Those are images that a convolution or a pool reads or writes channel by channel, and whatever
     element-wise layers connect with them.
     """
-    kept = {value.name for value in (*graph.inputs, *graph.outputs)} | _by_strides_of_their_own(
-        graph
-    )
+    kept = _kept(graph)
     chosen = {name for layer in graph.layers for name in _channel_by_channel(layer)} - kept
     while True:
         more = set(chosen)
@@ -84,6 +83,27 @@ def _images(graph: LoweredGraph) -> set[str]:
         if more == chosen:
             return chosen
         chosen = more
+
+
+def _kept(graph: LoweredGraph) -> set[str]:
+    """Names of the values that lie as they are in ONNX.
+
+    Also of those that only element-wise layers read that write such values: to write each byte of
+    them elsewhere would cost more there than in the convolution.
+    """
+    kept = {value.name for value in (*graph.inputs, *graph.outputs)}
+    kept |= _by_strides_of_their_own(graph)
+    for layer in reversed(graph.layers):
+        readers = [other for other in graph.layers if layer.output in other.inputs]
+        stay = all(_is_elementwise(other) and other.output.name in kept for other in readers)
+        if readers and stay and (_is_elementwise(layer) or _is_convolution(layer)):
+            kept.add(layer.output.name)
+    return kept
+
+
+def _is_convolution(layer: Layer) -> bool:
+    spatial, _ = _spatial_result(layer)
+    return spatial is not None and isinstance(spatial.operator, Convolution)
 
 
 def _by_strides_of_their_own(graph: LoweredGraph) -> set[str]:

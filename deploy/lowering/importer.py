@@ -18,6 +18,7 @@ from entrain.deploy.errors import ModelError, UnsupportedOperator, concerning
 from entrain.deploy.lowering.graph import BYTES, Layer, LoweredGraph, Node, Value
 from entrain.deploy.lowering.layer_names import identifier, layer_names
 from entrain.deploy.lowering.onnx_file import boundaries, read_onnx, with_boundaries_as_outputs
+from entrain.deploy.lowering.onnx_rewrites.editing import describe_node, name_of
 from entrain.deploy.lowering.operators import apply, constant
 from entrain.deploy.lowering.operators.elementwise import SUBTRACT_INTEGERS
 from entrain.deploy.lowering.operators.leaves import Load, load
@@ -76,15 +77,25 @@ def import_onnx(path: Path, name: str, recognised: Recognised = nothing_recognis
     whole, names = with_boundaries_as_outputs(model)
     function = read_function(whole, path)
     producers = dict(boundaries(model))
-    labels = layer_names(names, producers)
+    labels = layer_names(names, {name: _called(node) for name, node in producers.items()})
     marks = {
         function.behind_copies(function.outputs[name]): _Boundary(
-            name, producers[name], labels[name]
+            name, _described(producers[name]), labels[name]
         )
         for name in names
     }
     outputs = tuple(function.outputs[output.name] for output in model.graph.output)
     return _Walk(function, marks, path, recognised).graph(name, outputs)
+
+
+def _called(producer: Any | None) -> str:
+    """What a layer is called after."""
+    return "input" if producer is None else name_of(producer)
+
+
+def _described(producer: Any | None) -> str:
+    """The same, for messages."""
+    return "input" if producer is None else describe_node(producer)
 
 
 class _Walk:

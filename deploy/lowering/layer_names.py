@@ -7,6 +7,8 @@ from collections import Counter
 
 # what Brevitas puts behind the name of the module that quantizes
 _QUANTIZER_TAIL = re.compile(r"/act_quant/.*$|/export_handler/.*$|_output_\d+$")
+# what onnxruntime's tool puts behind the name of an output that it quantizes
+_ONNXRUNTIMES_TAIL = "_QuantizeLinear_Input"
 _BLOCK = re.compile(r"blocks?(\.\d+)?")
 _GENERIC = re.compile(r"^/?(QuantizeLinear|onnx)")
 
@@ -36,7 +38,8 @@ def layer_names(tensors: tuple[str, ...], producers: dict[str, str]) -> dict[str
 
 def _stem(tensor: str, producer: str) -> str:
     stem = _QUANTIZER_TAIL.sub("", tensor)
-    return producer if stem == tensor or _GENERIC.match(stem) else stem
+    computed_by = producer.removesuffix(_ONNXRUNTIMES_TAIL)
+    return computed_by if stem == tensor or _GENERIC.match(stem) else stem
 
 
 def _shortened(stem: str) -> str:

@@ -6,54 +6,83 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from entrain.deploy.errors import ModelError, UnsupportedOperator
-from entrain.deploy.lowering.onnx_rewrites import (
-    REWRITTEN,
-    computed_inputs,
-    constants,
-    describe_node,
-    rewrite,
-)
+from entrain.deploy.errors import ModelError, concerning
+from entrain.deploy.lowering.onnx_refusals import check_domains, check_operators, check_quantized
+from entrain.deploy.lowering.onnx_rewrites import computed_inputs, constants, rewrite
 from entrain.deploy.lowering.onnx_rewrites.editing import opset
 
 OPSETS = range(13, 26)
-OTHER_FORMAT = ("QLinear", "ConvInteger", "MatMulInteger", "DynamicQuantize", "QAttention", "QGemm")
+BEGINNING = 40  # bytes of a text that are shown
 
 
 def read_onnx(path: Path) -> Any:
     """The checked model, with batch size 1 and in simpler terms (``onnx_rewrites``).
 
     Raises:
-        ModelError: the file is missing, is no ONNX model, has weights outside its folder or a
-            shape that is not static.
+        ModelError: the file is missing, is no ONNX model, has weights outside its folder, a shape
+            that is not static, or no quantizers at all.
         UnsupportedOperator: a node has no integer form; the operator and the node are named.
     """
-    import onnx
     import onnx.inliner
+
+    model = load_onnx(path)
+    if model.functions:
+        model = onnx.inliner.inline_local_functions(model)
+    _check_opset(model, path)
+    _fix_batch(model, path)
+    with concerning(str(path)):
+        check_quantized(model)
+        check_domains(model)
+        rewrite(model)
+        check_operators(model)
+    return model
+
+
+def load_onnx(path: Path) -> Any:
+    """The model of a file as it is, with the weights that lie beside it.
+
+    Raises:
+        ModelError: the file is missing, is no ONNX model, or has weights outside its folder.
+    """
+    import onnx
 
     if not path.is_file():
         raise ModelError("there is no such ONNX file", where=str(path), remedy="give its path")
     try:
         # the checker by path also refuses external data outside the model's folder
         onnx.checker.check_model(str(path))
-        model = onnx.load(str(path))
+        return onnx.load(str(path))
     except Exception as error:  # onnx and protobuf share no base class of their errors
-        text = str(error).strip().splitlines()
         raise ModelError(
-            f"not a valid ONNX model: {text[0] if text else type(error).__name__}",
+            f"not a valid ONNX model: {_fault(path, error)}",
             where=str(path),
-            remedy="export it again, for instance with 'entrain export'",
+            remedy="export it again, or copy it again from where it is whole",
         ) from error
-    if model.functions:
-        model = onnx.inliner.inline_local_functions(model)
-    _check_opset(model, path)
-    _fix_batch(model, path)
+
+
+def _fault(path: Path, error: Exception) -> str:
+    """What is wrong with a file that cannot be read."""
+    size, text = path.stat().st_size, str(error).strip().splitlines()
+    with path.open("rb") as file:
+        beginning = file.read(BEGINNING).decode("ascii", "replace")
+    if size == 0:
+        return "the file is empty"
+    if all(letter.isascii() and (letter.isprintable() or letter.isspace()) for letter in beginning):
+        return f"{size:,} bytes of text, which begin with {beginning!r}"
+    if not _is_protobuf(path):
+        return f"{size:,} bytes that are cut short, or of another format"
+    return text[0] if text else type(error).__name__
+
+
+def _is_protobuf(path: Path) -> bool:
+    """Whether a file has the outer form of an ONNX model."""
+    import onnx
+
     try:
-        rewrite(model)
-    except UnsupportedOperator as error:
-        raise UnsupportedOperator(error.what, where=str(path), remedy=error.remedy) from error
-    _check_operators(model, path)
-    return model
+        onnx.load(str(path), load_external_data=False)
+    except Exception:  # protobuf's errors are not onnx's to name
+        return False
+    return True
 
 
 def _check_opset(model: Any, path: Path) -> None:
@@ -64,23 +93,6 @@ def _check_opset(model: Any, path: Path) -> None:
             where=str(path),
             remedy="export it with opset 17",
         )
-
-
-def _check_operators(model: Any, path: Path) -> None:
-    from entrain.deploy.lowering.translations import ONNX_OPERATORS
-
-    supported = "supported operators: " + ", ".join(sorted(ONNX_OPERATORS | REWRITTEN))
-    for node in model.graph.node:
-        if node.op_type not in ONNX_OPERATORS or node.domain not in ("", "ai.onnx"):
-            other = node.op_type.startswith(OTHER_FORMAT)
-            raise UnsupportedOperator(
-                f"operator {node.op_type} of node {describe_node(node)} has no integer form here",
-                where=str(path),
-                remedy="quantize it in the format QDQ: QuantizeLinear, DequantizeLinear and "
-                "ordinary operators between them"
-                if other
-                else supported,
-            )
 
 
 def _fix_batch(model: Any, path: Path) -> None:
@@ -101,14 +113,13 @@ def _fix_batch(model: Any, path: Path) -> None:
         output.type.tensor_type.ClearField("shape")
 
 
-def boundaries(model: Any) -> Iterator[tuple[str, str]]:
-    """(quantized tensor, node that computes what is quantized) of every computed QuantizeLinear."""
+def boundaries(model: Any) -> Iterator[tuple[str, Any | None]]:
+    """Every quantized tensor, and the node that computes what is quantized; None of an input."""
     known = set(constants(model))
     producers = {output: node for node in model.graph.node for output in node.output}
     for node in model.graph.node:
         if node.op_type == "QuantizeLinear" and node.input[0] not in known:
-            producer = producers.get(node.input[0])
-            yield node.output[0], describe_node(producer) if producer is not None else "input"
+            yield node.output[0], producers.get(node.input[0])
 
 
 def with_boundaries_as_outputs(model: Any) -> tuple[Any, tuple[str, ...]]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +19,7 @@ from entrain.deploy.lowering.graph import Array, LoweredGraph
 from entrain.deploy.lowering.host import HostModel
 from entrain.deploy.lowering.interpreter import interpret
 from entrain.deploy.lowering.network import read_network
+from entrain.deploy.lowering.onnx_comparison import compare_with_onnxruntime
 from entrain.deploy.lowering.program import build_program
 from entrain.deploy.lowering.tensors import one_of, random_integers
 
@@ -35,8 +38,9 @@ def lower(
     """Lower an ONNX file into ``folder``: its C, layers.json, schedule.json.
 
     golden.npz gets every layer's integers for the golden inputs, from the numpy interpreter, and
-    the C compiled for this machine has to give the same, layer by layer. The folder appears when
-    everything held; what stood there before is gone only then.
+    the C compiled for this machine has to give the same, layer by layer; its outputs are compared
+    with onnxruntime's. The folder appears when everything held; what stood there before is gone
+    only then.
 
     Args:
         onnx: QCDQ ONNX, anyone's.
@@ -50,19 +54,27 @@ def lower(
         ModelError: the file is not usable.
         UnsupportedOperator: a node has no integer form.
         ToolError: no C compiler here.
-        Mismatch: C and interpreter differ; the layer is named.
+        Mismatch: C and interpreter differ, and the layer is named; or the outputs are far from
+            onnxruntime's.
     """
     program = build_program(read_network(onnx, name))
     graph = program.graph
     golden = golden_values(graph, golden_inputs(graph, features))
-    model = describe(program, task)
+    agreement = compare_with_onnxruntime(onnx, graph, golden)
+    model = describe(program, task).model_copy(update={"onnxruntime": agreement})
     with replacing_folder(folder) as made:
-        for file, text in emit_model(program, task).files:
+        for file, text in emit_model(program, task, _origin(onnx)).files:
             write_whole(made / file, text)
         write_arrays(made / GOLDEN_FILE, golden)
         check_against_golden(model, made, golden)
         write_lowered(made, model)
     return model
+
+
+def _origin(onnx: Path) -> tuple[str, ...]:
+    """What read the file, and which one that was."""
+    digest = hashlib.sha256(onnx.read_bytes()).hexdigest()
+    return f"By entrain-edge {version('entrain-edge')}, from {onnx.name}", f"SHA-256 {digest}"
 
 
 def golden_inputs(graph: LoweredGraph, features: Array | None) -> dict[str, Array]:

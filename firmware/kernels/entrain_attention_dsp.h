@@ -16,7 +16,7 @@ struct entrain_block {
     int32_t sums[2][2];
 };
 
-#if defined(__ARM_FEATURE_SIMD32)
+#if defined(ENTRAIN_SIMD32)
 
 ENTRAIN_INLINE uint32_t entrain_ssub16(uint32_t a, uint32_t b) {
     return (uint32_t)__ssub16((int16x2_t)a, (int16x2_t)b);

@@ -9,7 +9,8 @@
  * weight is loaded once for all of them.
  *
  * Weights lie as for the matrix product, one row an output channel, in the order [kernel row]
- * [kernel column][channel]; the bias likewise. The result's pixels lie one behind the other. */
+ * [kernel column][channel]; the bias likewise. From each pixel of the result to the next it is the
+ * same number of bytes, and from each channel to the next. */
 #ifndef ENTRAIN_CONVOLUTION_H
 #define ENTRAIN_CONVOLUTION_H
 

@@ -22,7 +22,7 @@ struct entrain_three {
  * loaded until it runs out of registers. */
 ENTRAIN_INLINE void entrain_two_sums(const int16_t *corner, int32_t step, struct entrain_three w,
                                      int32_t bias, int32_t *left, int32_t *right) {
-#if defined(__ARM_FEATURE_SIMD32)
+#if defined(ENTRAIN_SIMD32)
     uint32_t near;
     uint32_t far;
     __asm("ldrd   %[near], %[far], [%[corner]]\n\t"
@@ -61,7 +61,7 @@ ENTRAIN_INLINE void entrain_two_sums(const int16_t *corner, int32_t step, struct
 /* The left one of them alone. */
 ENTRAIN_INLINE int32_t entrain_one_sum(const int16_t *corner, int32_t step, struct entrain_three w,
                                        int32_t bias) {
-#if defined(__ARM_FEATURE_SIMD32)
+#if defined(ENTRAIN_SIMD32)
     int32_t sum;
     uint32_t near;
     uint32_t far;
@@ -88,11 +88,42 @@ ENTRAIN_INLINE int32_t entrain_one_sum(const int16_t *corner, int32_t step, stru
 #endif
 }
 
+/* Of the same two outputs what one row adds; the weights of row `u`, early and late, lie in words.
+ * Returns where the next row begins, `step` bytes further on. */
+ENTRAIN_INLINE const int16_t *entrain_two_sums_more(const int16_t *row, int32_t step,
+                                                    const uint32_t *words, int32_t u, int32_t *left,
+                                                    int32_t *right) {
+#if defined(ENTRAIN_SIMD32)
+    uint32_t near;
+    uint32_t far;
+    uint32_t early;
+    uint32_t late;
+    __asm volatile("ldrd   %[near], %[far], [%[row]], %[step]\n\t"
+                   "ldrd   %[early], %[late], [%[words], %[offset]]\n\t"
+                   "smlad  %[l], %[near], %[early], %[l]\n\t"
+                   "smlatb %[r], %[near], %[early], %[r]\n\t"
+                   "smlabt %[l], %[far], %[late], %[l]\n\t"
+                   "smlad  %[r], %[far], %[late], %[r]"
+                   : [l] "+&r"(*left), [r] "+&r"(*right), [row] "+&r"(row), [near] "=&r"(near),
+                     [far] "=&r"(far), [early] "=&r"(early), [late] "=&r"(late)
+                   : [step] "i"(step), [words] "r"(words), [offset] "i"(8 * u)
+                   : "memory");
+#else
+    const entrain_word *at = (const entrain_word *)row;
+    const uint32_t early = words[2 * u];
+    const uint32_t late = words[2 * u + 1];
+    *left = entrain_smlad(at[1] & 0xFFFFu, late >> 16, entrain_smlad(at[0], early, *left));
+    *right = entrain_smlad(at[1], late, entrain_smlad(at[0] >> 16, early & 0xFFFFu, *right));
+    row += step / 2;
+#endif
+    return row;
+}
+
 /* The weights of kernel positions (u, v) and (u, v + 1) as one word; beyond the kernel lies 0. */
 ENTRAIN_INLINE uint32_t entrain_weight_pair(const int8_t *weights, int32_t u, int32_t v,
                                             struct entrain_depthwise of) {
-    const int32_t low = entrain_weight(weights, u, v, of);
-    const int32_t high = (v + 1 < of.window.columns) ? entrain_weight(weights, u, v + 1, of) : 0;
+    const int32_t low = weights[entrain_weight_at(u, v, of)];
+    const int32_t high = (v + 1 < of.window.columns) ? weights[entrain_weight_at(u, v + 1, of)] : 0;
     return ((uint32_t)high << 16) | ((uint32_t)low & 0xFFFFu);
 }
 
@@ -129,6 +160,39 @@ ENTRAIN_INLINE void entrain_plane_three(const int16_t *plane, const int8_t *weig
         if (of.output.columns % 2 == 1) {
             const int32_t last = entrain_one_sum(corner, step, w, bias);
             *to = entrain_depthwise_byte(last, multiplier, of);
+        }
+    }
+}
+
+/* Kernels of three columns that move by one, and of any other number of rows: the weights of all
+ * rows do not fit the registers. */
+ENTRAIN_INLINE void entrain_plane_three_columns(const int16_t *plane, const int8_t *weights,
+                                                int32_t bias, int32_t multiplier, uint8_t *output,
+                                                int32_t rows, struct entrain_depthwise of) {
+    uint32_t words[ENTRAIN_MOST_WORDS];
+#pragma GCC unroll 8
+    for (int32_t u = 0; u < of.window.rows; u++) {
+        words[2 * u] = entrain_weight_pair(weights, u, 0, of);
+        words[2 * u + 1] = entrain_weight_pair(weights, u, 1, of);
+    }
+    for (int32_t y = 0; y < rows; y++) {
+        const int16_t *corner = plane + y * of.window.row_stride * entrain_plane_pitch(of);
+        uint8_t *to = output + y * of.output.row_bytes;
+        for (int32_t x = 0; x < of.output.columns; x += 2) {
+            const int16_t *row = corner;
+            int32_t left = bias;
+            int32_t right = bias;
+#pragma GCC unroll 32
+            for (int32_t u = 0; u < of.window.rows; u++) {
+                row = entrain_two_sums_more(row, entrain_row_step(of), words, u, &left, &right);
+            }
+            *to = entrain_depthwise_byte(left, multiplier, of);
+            to += of.output.pixel_bytes;
+            if (x + 1 < of.output.columns) {
+                *to = entrain_depthwise_byte(right, multiplier, of);
+                to += of.output.pixel_bytes;
+            }
+            corner += 2;
         }
     }
 }
@@ -171,11 +235,13 @@ ENTRAIN_INLINE void entrain_plane_convolve(const int16_t *plane, const int8_t *w
                                            int32_t bias, int32_t multiplier, uint8_t *output,
                                            int32_t rows, struct entrain_depthwise of) {
     const int32_t words = of.window.rows * ((of.window.columns + 1) / 2);
-    const bool is_three = of.window.rows == 3 && of.window.columns == 3 &&
-                          of.window.column_stride == 1 && of.window.column_dilation == 1 &&
-                          2 * entrain_row_step(of) <= ENTRAIN_FARTHEST_PAIR;
-    if (is_three) {
+    const int32_t step = entrain_row_step(of);
+    const bool has_three = of.window.columns == 3 && of.window.column_stride == 1 &&
+                           of.window.column_dilation == 1 && words <= ENTRAIN_MOST_WORDS;
+    if (has_three && of.window.rows == 3 && 2 * step <= ENTRAIN_FARTHEST_PAIR) {
         entrain_plane_three(plane, weights, bias, multiplier, output, rows, of);
+    } else if (has_three && step <= ENTRAIN_FARTHEST_PAIR) {
+        entrain_plane_three_columns(plane, weights, bias, multiplier, output, rows, of);
     } else if (of.window.column_dilation > 1 || of.window.columns == 1 ||
                words > ENTRAIN_MOST_WORDS || of.output.rows * of.output.columns < 4) {
         entrain_plane_one_by_one(plane, weights, bias, multiplier, output, rows, of);

@@ -3,11 +3,6 @@
 #ifndef ENTRAIN_DEPTHWISE_PLANE_H
 #define ENTRAIN_DEPTHWISE_PLANE_H
 
-/* An image of one column: its rows lie as neighbours, and the kernel is turned. */
-ENTRAIN_INLINE bool entrain_is_line(struct entrain_depthwise of) {
-    return of.image.columns == 1 && of.window.columns == 1 && of.output.columns == 1;
-}
-
 /* Numbers in a row of the plane: even, and one more than is used can be read. */
 ENTRAIN_INLINE int32_t entrain_plane_pitch(struct entrain_depthwise of) {
     return entrain_is_line(of) ? 1
@@ -55,32 +50,13 @@ ENTRAIN_INLINE void entrain_plane_gather(const uint8_t *channel, int16_t *plane,
     }
 }
 
-/* Where a channel's weights begin. */
-ENTRAIN_INLINE const int8_t *entrain_channel_weights(const int8_t *weights, int32_t channel,
-                                                     struct entrain_depthwise of) {
-    if (of.is_small) {
-        return weights + channel * ENTRAIN_SMALL_KERNEL * ENTRAIN_SMALL_KERNEL;
-    }
-    const int32_t lane = channel % ENTRAIN_CHANNEL_BLOCK;
-    return weights + (channel - lane) * of.window.rows * of.window.columns + lane;
-}
-
-/* Of a channel's weights, the one of a kernel position. */
-ENTRAIN_INLINE int32_t entrain_weight(const int8_t *weights, int32_t u, int32_t v,
-                                      struct entrain_depthwise of) {
-    if (of.is_small) {
-        return weights[of.is_turned ? ENTRAIN_SMALL_KERNEL * u + v : ENTRAIN_SMALL_KERNEL * v + u];
-    }
-    return weights[(u * of.window.columns + v) * ENTRAIN_CHANNEL_BLOCK];
-}
-
 /* The bias for bytes as they are; the given one is for signed bytes. */
 ENTRAIN_INLINE int32_t entrain_plane_bias(const int8_t *weights, int32_t bias,
                                           struct entrain_depthwise of) {
     int32_t sum = 0;
     for (int32_t u = 0; u < (of.is_unsigned ? of.window.rows : 0); u++) {
         for (int32_t v = 0; v < of.window.columns; v++) {
-            sum += entrain_weight(weights, u, v, of);
+            sum += weights[entrain_weight_at(u, v, of)];
         }
     }
     return bias - ENTRAIN_UNSIGNED_OFFSET * sum;
@@ -106,7 +82,8 @@ ENTRAIN_INLINE void entrain_plane_one_by_one(const int16_t *plane, const int8_t 
                 const int16_t *row = corner + u * of.window.row_dilation * pitch;
 #pragma GCC unroll 4
                 for (int32_t v = 0; v < of.window.columns; v++) {
-                    sum += row[v * of.window.column_dilation] * entrain_weight(weights, u, v, of);
+                    sum +=
+                        row[v * of.window.column_dilation] * weights[entrain_weight_at(u, v, of)];
                 }
             }
             *to = entrain_depthwise_byte(sum, multiplier, of);
@@ -121,18 +98,6 @@ ENTRAIN_INLINE void entrain_plane_one_by_one(const int16_t *plane, const int8_t 
 #else
 #define entrain_plane_convolve entrain_plane_one_by_one
 #endif
-
-/* So many rows of one column as one row. */
-ENTRAIN_INLINE struct entrain_depthwise entrain_turned(struct entrain_depthwise of, int32_t rows) {
-    of.window.columns = of.window.rows;
-    of.window.column_stride = of.window.row_stride;
-    of.window.column_dilation = of.window.row_dilation;
-    of.window.rows = 1;
-    of.output.columns = rows;
-    of.output.pixel_bytes = of.output.row_bytes;
-    of.is_turned = true;
-    return of;
-}
 
 /* The rows of the plane that the next band sees too, to its beginning. */
 ENTRAIN_INLINE void entrain_plane_keep(int16_t *plane, int32_t kept, struct entrain_depthwise of) {
@@ -149,21 +114,22 @@ ENTRAIN_INLINE void entrain_depthwise(const void *image, const int8_t *weights, 
     const int32_t pitch = entrain_plane_pitch(of);
     entrain_plane_fill(plane, entrain_seen_rows(of.window, of.band) * pitch + 1, of.zero_point);
     for (int32_t c = 0; c < of.image.channels; c++) {
-        const int8_t *own = entrain_channel_weights(weights, c, of);
+        const int8_t *own = weights + c * entrain_weights_of(of);
         for (int32_t y = 0; y < of.output.rows; y += of.band) {
             const int32_t left = of.output.rows - y;
             const int32_t rows = (left < of.band) ? left : of.band;
             const int32_t start = y * of.window.row_stride - of.window.top;
             const int32_t kept = (y > 0) ? entrain_kept_rows(of.window) : 0;
             entrain_plane_keep(plane, kept, of);
-            entrain_plane_gather((const uint8_t *)image + c, plane + kept * pitch, start + kept,
+            entrain_plane_gather((const uint8_t *)image + c * of.image.channel_bytes,
+                                 plane + kept * pitch, start + kept,
                                  entrain_seen_rows(of.window, rows) - kept, of);
             const int32_t first = entrain_plane_bias(own, bias[c], of);
             const int32_t multiplier = multipliers[of.rescale.for_each_channel ? c : 0];
-            uint8_t *to = (uint8_t *)output + y * of.output.row_bytes + c;
+            uint8_t *to = (uint8_t *)output + y * of.output.row_bytes + c * of.output.channel_bytes;
             if (entrain_is_line(of)) {
                 entrain_plane_convolve(plane, own, first, multiplier, to, 1,
-                                       entrain_turned(of, rows));
+                                       entrain_depthwise_turned(of, rows));
             } else {
                 entrain_plane_convolve(plane, own, first, multiplier, to, rows, of);
             }

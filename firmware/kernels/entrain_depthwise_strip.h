@@ -282,12 +282,12 @@ ENTRAIN_INLINE void entrain_depthwise_strips(const void *image, const int8_t *we
     vstrbq_s8(scratch, vdupq_n_s8((int8_t)of.zero_point));
     entrain_block_fill((int8_t *)scratch + ENTRAIN_CHANNEL_BLOCK,
                        ENTRAIN_SMALL_KERNEL * entrain_strip_columns(of), of);
-    for (int32_t c = 0; c < of.image.channels; c += ENTRAIN_CHANNEL_BLOCK) {
+    for (int32_t c = 0; c < of.strips; c += ENTRAIN_CHANNEL_BLOCK) {
         entrain_block_order(bias + c, ordered_bias);
         entrain_block_multipliers(multipliers, c, ordered_multipliers, of);
         entrain_strip_convolve((const int8_t *)image + c, weights + c * 16, ordered_bias,
                                ordered_multipliers, scratch, (int8_t *)output + c,
-                               vctp8q((uint32_t)(of.image.channels - c)), of);
+                               vctp8q((uint32_t)(of.strips - c)), of);
     }
 }
 

@@ -31,7 +31,7 @@ ENTRAIN_INLINE int32_t entrain_divide(int32_t numerator, int32_t f, int32_t shif
 }
 
 /* An integer as 8 bits, after an arithmetic shift of 0 to 31. */
-#if defined(__ARM_FEATURE_SAT)
+#if defined(ENTRAIN_SAT)
 ENTRAIN_INLINE int32_t entrain_shift_to_signed_byte(int32_t x, int32_t shift) {
     int32_t byte;
     __asm("ssat %0, #8, %1, asr %2" : "=r"(byte) : "r"(x), "i"(shift));
@@ -54,7 +54,7 @@ ENTRAIN_INLINE int32_t entrain_shift_to_unsigned_byte(int32_t x, int32_t shift) 
 #endif
 
 /* The high word of a product, plus a number. */
-#if defined(__ARM_FEATURE_SIMD32)
+#if defined(ENTRAIN_SIMD32)
 ENTRAIN_INLINE int32_t entrain_high_product_plus(int32_t a, int32_t b, int32_t number) {
     int32_t sum;
     __asm("smmla %0, %1, %2, %3" : "=r"(sum) : "r"(a), "r"(b), "r"(number));

@@ -4,6 +4,10 @@
  *   ENTRAIN_DSP     SMLAD and its kin: Cortex-M4, M7, M33
  *   ENTRAIN_SCALAR  everything else: Cortex-M0 to M3, and this computer
  *
+ * Those for DSP and Helium are written for gcc, with optimisation: their assembly wants every
+ * register and literal constants. ENTRAIN_PORTABLE chooses plain C on any core, for other compilers
+ * and for debugging: the same results, several times slower.
+ *
  * A computer that compiles with ENTRAIN_EMULATE_DSP runs the kernels for DSP with the same
  * instructions written in C, so that a sanitizer can look at them. */
 #ifndef ENTRAIN_ISA_H
@@ -18,10 +22,22 @@
  */
 #define ENTRAIN_BARRIER() __asm volatile("" ::: "memory")
 
-#if defined(__ARM_FEATURE_MVE)
+#if !defined(ENTRAIN_PORTABLE)
+#if defined(__ARM_FEATURE_SIMD32)
+#define ENTRAIN_SIMD32 1 /* its instructions, on cores with Helium too */
+#endif
+#if defined(__ARM_FEATURE_SAT)
+#define ENTRAIN_SAT 1
+#endif
+#if defined(ENTRAIN_SIMD32) && (defined(__clang__) || !defined(__OPTIMIZE__))
+#error "Entrain's kernels for DSP and Helium need gcc and -O1 or more; or define ENTRAIN_PORTABLE"
+#endif
+#endif
+
+#if defined(__ARM_FEATURE_MVE) && !defined(ENTRAIN_PORTABLE)
 #define ENTRAIN_MVE 1
 #include <arm_mve.h>
-#elif defined(__ARM_FEATURE_SIMD32) || defined(ENTRAIN_EMULATE_DSP)
+#elif defined(ENTRAIN_SIMD32) || defined(ENTRAIN_EMULATE_DSP)
 #define ENTRAIN_DSP 1
 #else
 #define ENTRAIN_SCALAR 1
@@ -34,7 +50,7 @@ ENTRAIN_INLINE uint32_t entrain_load_word(const void *bytes) {
     return word;
 }
 
-#if defined(__ARM_FEATURE_SIMD32)
+#if defined(ENTRAIN_SIMD32)
 #include <arm_acle.h>
 
 /* Bytes 0 and 2 as two signed halves. */
@@ -96,7 +112,7 @@ ENTRAIN_INLINE int32_t entrain_smlad(uint32_t a, uint32_t b, int32_t sum) {
 
 /* The high word of a * b, to nearest. */
 ENTRAIN_INLINE int32_t entrain_rounded_high_product(int32_t a, int32_t b) {
-#if defined(__ARM_FEATURE_SIMD32)
+#if defined(ENTRAIN_SIMD32)
     int32_t high;
     __asm("smmulr %0, %1, %2" : "=r"(high) : "r"(a), "r"(b));
     return high;

@@ -38,6 +38,8 @@ struct entrain_matmul {
     int32_t columns; /* of the output: rows of weights */
     int32_t input_stride;
     int32_t output_stride;
+    int32_t output_gap;  /* bytes between one column of the output and the next: 0 but for images
+                          * whose channels lie apart, which no residual joins */
     int32_t bias_stride; /* numbers from one row's bias to the next; 0 if all rows share one */
     bool input_is_unsigned;
     int32_t block_rows; /* of the output, summed up at the same time */
@@ -82,7 +84,7 @@ entrain_matmul_columns_from(struct entrain_matmul_operands at, int32_t column,
     at.bias += column;
     at.multipliers += of.rescale.for_each_channel ? column : 0;
     at.residual += (at.residual == NULL) ? 0 : column;
-    at.output += column;
+    at.output += column * (1 + of.output_gap);
     return at;
 }
 
@@ -100,7 +102,7 @@ ENTRAIN_INLINE int64_t entrain_matmul_constant(struct entrain_matmul of) {
 
 /* total + a * b. */
 ENTRAIN_INLINE int64_t entrain_add_product(int64_t total, int32_t a, int32_t b) {
-#if defined(__ARM_FEATURE_SIMD32)
+#if defined(ENTRAIN_SIMD32)
     __asm("smlal %Q0, %R0, %1, %2" : "+r"(total) : "r"(a), "r"(b));
     return total;
 #else

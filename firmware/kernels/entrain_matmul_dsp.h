@@ -40,7 +40,7 @@ struct entrain_matmul_column {
     int32_t sums[ENTRAIN_MOST_BLOCK_ROWS];
 };
 
-#if defined(__ARM_FEATURE_SIMD32)
+#if defined(ENTRAIN_SIMD32)
 
 /* The next four weights. */
 #define ENTRAIN_NEXT_WEIGHTS                                                                       \

@@ -140,10 +140,18 @@ ENTRAIN_INLINE void entrain_matmul_store_four(int32x4_t sums, struct entrain_mat
     const bool is_wide = to.residual != NULL || of.rescale.shift < 33;
     const uint32x4_t bytes = is_wide ? entrain_matmul_wide_four(sums, by, to.residual, columns, of)
                                      : entrain_matmul_narrow_four(sums, by, of);
-    if (columns == 4) {
+    const mve_pred16_t lanes = vctp32q((uint32_t)columns);
+    if (of.output_gap > 0) {
+        const uint32x4_t places = vmulq_n_u32(vidupq_n_u32(0, 1), (uint32_t)of.output_gap + 1);
+        if (columns == 4) {
+            vstrbq_scatter_offset_u32(to.output, places, bytes);
+        } else {
+            vstrbq_scatter_offset_p_u32(to.output, places, bytes, lanes);
+        }
+    } else if (columns == 4) {
         vstrbq_u32(to.output, bytes);
     } else {
-        vstrbq_p_u32(to.output, bytes, vctp32q((uint32_t)columns));
+        vstrbq_p_u32(to.output, bytes, lanes);
     }
 }
 

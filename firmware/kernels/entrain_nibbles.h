@@ -9,7 +9,7 @@
 
 /* Bytes from 0 to 15, each less 8; none borrows from its neighbour. */
 ENTRAIN_INLINE uint32_t entrain_less_eight(uint32_t bytes) {
-#if defined(__ARM_FEATURE_SIMD32)
+#if defined(ENTRAIN_SIMD32)
     return (uint32_t)__ssub8((int8x4_t)bytes, (int8x4_t)0x08080808u);
 #else
     return (bytes + 0x78787878u) ^ 0x80808080u;

@@ -50,7 +50,7 @@ entrain_oscillator_plan(struct entrain_oscillator oscillator, void *scratch) {
     return plan;
 }
 
-#if defined(__ARM_FEATURE_SIMD32)
+#if defined(ENTRAIN_SIMD32)
 
 /* Halves below 0 become 0; those above 255 do not occur. */
 ENTRAIN_INLINE uint32_t entrain_rectified_halves(uint32_t halves) {

@@ -32,7 +32,7 @@ ENTRAIN_INLINE int32_t entrain_byte(const uint8_t *byte, bool is_unsigned) {
 
 /* summand + the high word of a * b. */
 ENTRAIN_INLINE int32_t entrain_add_high_product(int32_t summand, int32_t a, int32_t b) {
-#if defined(__ARM_FEATURE_SIMD32)
+#if defined(ENTRAIN_SIMD32)
     int32_t sum;
     __asm("smmla %0, %1, %2, %3" : "=r"(sum) : "r"(a), "r"(b), "r"(summand));
     return sum;
@@ -43,7 +43,7 @@ ENTRAIN_INLINE int32_t entrain_add_high_product(int32_t summand, int32_t a, int3
 
 /* x / 2^shift, down, saturated to the whole range of a byte; 1 <= shift <= 31, a literal. */
 ENTRAIN_INLINE int32_t entrain_saturated_byte(int32_t x, int32_t shift, bool is_unsigned) {
-#if defined(__ARM_FEATURE_SAT)
+#if defined(ENTRAIN_SAT)
     int32_t byte;
     if (is_unsigned) {
         __asm("usat %0, #8, %1, asr %2" : "=r"(byte) : "r"(x), "i"(shift));

@@ -59,7 +59,7 @@ ENTRAIN_INLINE void entrain_softmax_scores(struct entrain_softmax softmax,
     }
 }
 
-#if defined(__ARM_FEATURE_SIMD32)
+#if defined(ENTRAIN_SIMD32)
 
 /* The larger ones of `highest` and the steps of two more keys, of both queries; moves on. */
 ENTRAIN_INLINE void entrain_raise(const entrain_halves_pair **steps, uint32_t highest[2]) {

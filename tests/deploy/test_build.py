@@ -106,10 +106,11 @@ def test_constants_lie_in_flash_not_in_ram(tmp_path, model):
 def test_too_little_ram_is_told_in_bytes(tmp_path, model):
     lowered = model("model.c", "arena[MODEL_OUTPUT_COUNT]", "arena[524288 / 4]")
     image = tmp_path / "firmware.elf"
-    with pytest.raises(DoesNotFit, match=r"RAM is \d+ bytes short of 53\d{4}") as error:
+    with pytest.raises(DoesNotFit, match=r"RAM: needs 53\d,\d{3} of 524,288 bytes") as error:
         build_firmware(find_board("mps3-an547"), lowered, image)
     assert error.value.exit_code == 1
     assert list(error.value.short) == ["ram"]
+    assert f"bytes, {error.value.short['ram']:,} short" in error.value.what
     assert not image.exists()
 
 
@@ -121,9 +122,10 @@ def test_a_stack_that_cannot_suffice_is_told_before_anything_runs(tmp_path, mode
         "volatile int32_t large[3000];\n large[input[0] & 7] = 1;\n"
         "layer_dense(input, arena);\n arena[0] += large[1] & 1;\n",
     )
-    with pytest.raises(DoesNotFit, match=r"the stack is 4\d\d\d bytes short of 12\d\d\d") as error:
+    with pytest.raises(DoesNotFit, match=r"stack: needs 12,\d{3} of 8,192 bytes") as error:
         build_firmware(find_board("mps2-an386"), lowered, tmp_path / "firmware.elf")
     assert 4000 <= error.value.short["stack"] < 5000
+    assert f"bytes, {error.value.short['stack']:,} short" in error.value.what
 
 
 @needs_compiler

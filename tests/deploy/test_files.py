@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from entrain.deploy.errors import UsageError
-from entrain.deploy.files import replacing_folder, write_whole, writing_whole
+from entrain.deploy.files import folder_if_whole, replacing_folder, write_whole, writing_whole
 
 
 def test_text_and_bytes_are_written_and_folders_made(tmp_path: Path) -> None:
@@ -77,3 +77,33 @@ def test_a_folder_stays_as_it_was_if_filling_its_successor_fails(tmp_path):
 def test_a_path_without_a_files_name_is_refused(path):
     with pytest.raises(UsageError, match="not a file to write"):
         write_whole(Path(path), "text")
+
+
+@pytest.mark.parametrize("there", ["", "a", "a/b"])
+def test_folders_that_were_made_for_nothing_are_gone_and_others_stay(
+    tmp_path: Path, there: str
+) -> None:
+    (tmp_path / there).mkdir(parents=True, exist_ok=True)
+
+    def fail() -> None:
+        with folder_if_whole(tmp_path / "a" / "b"):
+            (tmp_path / "a" / "b" / "c").mkdir(parents=True)
+            (tmp_path / "a" / "b" / "c").rmdir()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert (tmp_path / there).is_dir()
+    assert (tmp_path / "a").exists() == (there != "")
+    assert (tmp_path / "a" / "b").exists() == (there == "a/b")
+
+
+def test_a_folder_with_something_in_it_stays_though_the_work_failed(tmp_path: Path) -> None:
+    def fail() -> None:
+        with folder_if_whole(tmp_path / "a"):
+            write_whole(tmp_path / "a" / "text.txt", "somebody else's")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert (tmp_path / "a" / "text.txt").is_file()

@@ -118,13 +118,23 @@ def test_an_output_that_differs_on_an_emulator_is_no_matter_of_flashing(road, en
     assert ended.code == 1
     assert f"at: {RUN} on qemu:mps2-an386" in ended.err
     assert "--layers names the first layer" in " ".join(ended.err.split())
+    assert ended.out.endswith("1 of 1 output not equal on 8 inputs\n")
     assert "flash this" not in ended.err
+
+
+def test_a_person_is_told_the_verdict_over_all_layers(walked, entrain_here):
+    ended = entrain_here("validate", "--layers", "--run", RUN, "--runs-dir", walked.runs_dir)
+    model = read_lowered(walked.run("softmax").lowered)
+    lines = ended.out.splitlines()
+    assert lines[-1] == f"all {len(model.layers)} layers equal on 8 inputs"
+    assert [line.split()[0] for line in lines[1:-1]] == [layer.name for layer in model.layers]
 
 
 def test_outputs_alone_need_no_trace_build(road, entrain_here):
     ended = entrain_here("validate", "--run", RUN, "--runs-dir", road.runs_dir)
     assert ended.code == 0, ended.err
     assert "logits" in ended.out
+    assert ended.out.endswith("the output equal on 8 inputs\n")
     assert "trace" not in ended.err
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from entrain.deploy.cli import stages as stage_helpers
 from entrain.deploy.cli.progress import Work
+from entrain.deploy.cli.sheet import ELLIPSIS
 from entrain.deploy.device.emulated_flash import emulated_flash, flashed_image
 from entrain.deploy.runs import Run
 from entrain.deploy.tasks.keyword import KeywordRecipe
@@ -139,6 +140,9 @@ def test_anyones_model_is_lowered_built_and_flashed(entrain_here, onnx_file):
     assert ended.code == 0, ended.err
     assert (ended.value["name"], ended.value["task"]) == ("theirs", "onnx")
     assert len(ended.value["layers"]) > 5
+    compared = ended.value["onnxruntime"]
+    assert 0 <= compared["differing"] <= 0.1 * compared["elements"]
+    assert f"of {compared['elements']} numbers that it puts out" in ended.err.replace("All", "of")
     built = entrain_here("build", "--run", "theirs", "--board", "mps3-an547", "--json")
     assert built.code == 0
     assert 0 < built.value["ram_bytes"] < built.value["flash_bytes"]
@@ -182,7 +186,73 @@ def test_what_is_no_onnx_is_told(entrain_here, tmp_path):
     (tmp_path / "text.onnx").write_text("hello")
     ended = entrain_here("lower", "text.onnx")
     assert (ended.code, "not a valid ONNX model" in ended.err) == (2, True)
+    assert "5 bytes of text, which begin with 'hello'" in ended.err
     assert not (tmp_path / "runs").exists()
+
+
+def test_anyones_model_is_lowered_once_and_in_date(entrain_here, onnx_file, tmp_path, monkeypatch):
+    from entrain.deploy.lowering import stage
+    from entrain.deploy.pipeline import LOWER
+
+    lowered = []
+    lower_file = stage.lower
+
+    def counted(onnx, *arguments, **more):
+        lowered.append(onnx)
+        return lower_file(onnx, *arguments, **more)
+
+    monkeypatch.setattr(stage, "lower", counted)
+    ended = entrain_here("lower", onnx_file)
+    assert ended.code == 0, ended.err
+    assert lowered == [onnx_file]
+    assert ended.err.count("theirs: lower, ") == 1
+    head = ended.out.splitlines()[0]
+    assert head.split() == ["layer", "does", "shape", "type", "MACs", "offset"]
+    assert ELLIPSIS not in ended.out, "a pipe is as wide as it needs to be"
+    run = Run(tmp_path / "runs" / "theirs")
+    assert not LOWER.is_due(run)
+    files = {path.name for path in run.folder.iterdir()}
+    assert files == {"config.toml", "log.txt", "lowered", "model.onnx"}
+    assert entrain_here("lower", onnx_file, "--json").err.count("theirs: lower, ") == 1
+
+
+@pytest.mark.parametrize("there_was_one", [False, True])
+def test_a_model_whose_c_is_wrong_leaves_the_run_as_it_was(
+    entrain_here, onnx_file, tmp_path, monkeypatch, there_was_one
+):
+    from entrain.deploy.errors import Mismatch
+    from entrain.deploy.lowering import stage
+
+    run = Run(tmp_path / "runs" / "theirs")
+    if there_was_one:
+        assert entrain_here("lower", onnx_file).code == 0
+    before = contents(run.folder)
+
+    def differs(*_arguments):
+        raise Mismatch("a layer differs")
+
+    monkeypatch.setattr(stage, "check_against_golden", differs)
+    other = renamed(onnx_file, tmp_path / "elsewhere")
+    assert entrain_here("lower", other, "--run", "theirs").code == 1
+    assert contents(run.folder) == before
+    assert (tmp_path / "runs").exists() == there_was_one
+
+
+def contents(folder):
+    """Every file below a folder, but for the log."""
+    files = [path for path in folder.rglob("*") if path.is_file() and path.name != "log.txt"]
+    return {path: path.read_bytes() for path in files}
+
+
+def test_of_an_imported_run_a_report_says_what_there_is(entrain_here, onnx_file):
+    assert entrain_here("lower", onnx_file).code == 0
+    for named in ("theirs", "runs/theirs"):
+        ended = entrain_here("report", named)
+        assert (ended.code, ended.out) == (2, "")
+        assert "the run theirs holds an imported ONNX file" in ended.err
+        assert "entrain profile --run theirs" in ended.err
+        assert "entrain validate --run theirs" in ended.err
+        assert "entrain compare" not in ended.err
 
 
 def outside(model, location, folder):

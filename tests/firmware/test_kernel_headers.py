@@ -17,6 +17,10 @@ WARNINGS = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-Wconversion", "-fsyntax
 CORES = sorted({board.core for board in boards().values() if board.core})
 
 
+def target(core):
+    return f"-mcpu={core}", "-mthumb", "-mfloat-abi=soft"
+
+
 def check(folder, *command):
     """All headers that generated C includes, in one file."""
     texts = [path.read_text() for path in Path(lowering.__path__[0]).rglob("*.py")]
@@ -40,4 +44,14 @@ def test_on_this_machine(tmp_path, options):
 @pytest.mark.parametrize("core", CORES)
 def test_on_a_core(tmp_path, core):
     require_emulator()
-    check(tmp_path, "arm-none-eabi-gcc", f"-mcpu={core}", "-mthumb", "-mfloat-abi=soft")
+    check(tmp_path, "arm-none-eabi-gcc", *target(core), "-O1")
+
+
+@pytest.mark.parametrize("core", ["cortex-m4", "cortex-m55"])
+def test_without_optimisation_there_is_plain_c(tmp_path, core):
+    require_emulator()
+    with pytest.raises(
+        AssertionError, match="need gcc and -O1 or more; or define ENTRAIN_PORTABLE"
+    ):
+        check(tmp_path, "arm-none-eabi-gcc", *target(core), "-O0")
+    check(tmp_path, "arm-none-eabi-gcc", *target(core), "-O0", "-DENTRAIN_PORTABLE")

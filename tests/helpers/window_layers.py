@@ -20,6 +20,7 @@ from entrain.deploy.lowering.translations.offsets import less
 
 Choose = Callable[[int, int], int]  # any number from the first to the second
 LAST, FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
+AS_IT_IS = (0, 1, 2, 3)
 
 
 def image(source: Value, shape: tuple[int, int, int], choose: Choose) -> Node:
@@ -40,20 +41,22 @@ def rescaled(
     bias: bool,
     step: float,
     positions: bool = False,
+    order: tuple[int, int, int, int] = LAST,
 ) -> Layer:
-    """The sums with channels last, with a bias and rescaled to bytes of about every size.
+    """The sums in an order, with a bias and rescaled to bytes of about every size.
 
     The bias is one for each channel, or one for each channel at each position.
     """
     channels, random = summed.shape[1], np.random.default_rng(choose(0, 2**30))
-    moved = permuted(summed, LAST)
+    moved = permuted(summed, order)
+    of_channels = tuple(channels if axis == 1 else 1 for axis in order)
     if bias:
-        shape = moved.shape if positions else (1, 1, 1, channels)
+        shape = moved.shape if positions else of_channels
         added = random.integers(-300, 300, shape).astype(np.int32)
         moved = apply(ADD_INTEGERS, moved, constant(added))
     per_channel = bias and choose(0, 1)
     size = (1, 1, 1, 50)[choose(0, 3)]  # at times most of the result is clipped
-    factors = size * step * random.uniform(0.3, 1, (1, 1, 1, channels) if per_channel else ())
+    factors = size * step * random.uniform(0.3, 1, of_channels if per_channel else ())
     peak = int(max(map(abs, moved.interval)))
     fixed = fixed_point((np.asarray(factors),), np.zeros(()), (peak,))
     dtype = ("int8", "uint8")[choose(0, 1)]
@@ -62,7 +65,7 @@ def rescaled(
     bounds = ((low, high), (zero_point, high), (low, zero_point))[choose(0, 2)]
     operator = Requantize(moved.shape, dtype, 1, 0, fixed.shift, zero_point, *bounds)
     expression = apply(operator, moved, constant(fixed.multipliers[0]), constant(fixed.bias))
-    result = Value(name, moved.shape, dtype, 1.0, zero_point, name, LAST)
+    result = Value(name, moved.shape, dtype, 1.0, zero_point, name, order)
     return Layer(name, "window", (source,), result, expression)
 
 
@@ -90,7 +93,10 @@ def _window(choose: Choose, extents: tuple[int, int], dilations: int) -> dict[st
 def convolution(
     name: str, source: Value, choose: Choose, groups: str = "one", *, positions: bool = False
 ) -> Layer:
-    """One group of channels, a few of them, or as many as there are channels."""
+    """One group of channels, a few of them, or as many as there are channels.
+
+    The result has its channels last, or first as a network's output does.
+    """
     count = {"one": 1, "some": choose(2, 3), "depthwise": choose(1, 37)}[groups]
     each = 1 if groups == "depthwise" else choose(1, 7)
     outputs = 1 if groups == "depthwise" else choose(1, 11)
@@ -106,7 +112,27 @@ def convolution(
         weights = constant(weights.operator.reference()[:, :, :1, :1].copy())
     step = 1 / (80 * float(np.sqrt(each * np.prod(window["kernel"]))))
     summed = apply(operator, operand, weights)
-    return rescaled(name, source, summed, choose, bias=True, step=step, positions=positions)
+    order = (LAST, AS_IT_IS)[choose(0, 1)]
+    return rescaled(
+        name, source, summed, choose, bias=True, step=step, positions=positions, order=order
+    )
+
+
+def depthwise(
+    name: str,
+    source: Value,
+    choose: Choose,
+    shape: tuple[int, int, int],
+    kernel: tuple[int, int],
+    operator: Convolution,
+    order: tuple[int, int, int, int] = LAST,
+) -> Layer:
+    """An image of rows, columns and channels, each channel with a kernel of its own."""
+    random = np.random.default_rng(choose(0, 2**30))
+    weights = random.integers(-128, 128, (shape[2], 1, *kernel)).astype(np.int8)
+    summed = apply(operator, image(source, shape, choose), constant(weights))
+    step = 1 / (80 * float(np.sqrt(np.prod(kernel))))
+    return rescaled(name, source, summed, choose, bias=True, step=step, order=order)
 
 
 def over_all_columns(name: str, source: Value, choose: Choose) -> Layer:

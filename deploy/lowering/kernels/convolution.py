@@ -27,7 +27,7 @@ PADDED_BYTES = 256  # of the arena, for the rows that a band of output rows sees
 def match_convolution(layer: Layer) -> Kernel | None:
     """The kernel of a layer that is a convolution."""
     convolution = convolution_layer(layer)
-    if convolution is None or not convolution.result.is_dense:
+    if convolution is None or convolution.result.pitch is None:
         return None
     stride = _patch_stride(convolution)
     return _gathered(convolution) if stride is None else _product(convolution, stride)
@@ -157,7 +157,7 @@ def _operands(convolution: ConvolutionLayer, weights: ProductWeights) -> tuple[s
             weights.columns_of("bias"),
             "multipliers" if has_one else weights.columns_of("multipliers"),
             weights.scratch,
-            weights.columns_of("output"),
+            weights.columns_of("output", convolution.result.channel_bytes),
         )
     return (
         f"{convolution.source} + group * {inputs}",
@@ -165,7 +165,7 @@ def _operands(convolution: ConvolutionLayer, weights: ProductWeights) -> tuple[s
         f"bias + group * {outputs}",
         "multipliers" if has_one else f"multipliers + group * {outputs}",
         "scratch",
-        f"output + group * {outputs}",
+        f"output + group * {outputs * convolution.result.channel_bytes}",
     )
 
 
@@ -185,7 +185,8 @@ def _product_text(
             "depth": convolution.depth,
             "columns": weights.columns // convolution.groups,
             "input_stride": input_stride,
-            "output_stride": result.pixel_bytes,
+            "output_stride": result.pitch,
+            **({} if result.channel_bytes == 1 else {"output_gap": result.channel_bytes - 1}),
             "input_is_unsigned": convolution.view.value.dtype == "uint8",
             "block_rows": f"{name}_ROWS",
             "block_columns": f"{name}_COLUMNS",

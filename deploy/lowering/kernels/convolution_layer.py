@@ -99,7 +99,7 @@ def convolution_layer(layer: Layer) -> ConvolutionLayer | None:
     if view is None or result is None or along(1, found.multipliers) is None:
         return None
     image = image_of(view)
-    if image is None or result.channel_bytes != 1 or not _holds(view, view.zero_point):
+    if image is None or not _holds(view, view.zero_point):
         return None
     if not isinstance(weights.operator, Constant) or weights.dtype != "int8":
         return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
 from entrain.deploy.lowering.graph import Array, Layer
@@ -14,14 +16,16 @@ from entrain.deploy.lowering.kernels.steps import Touched
 BLOCK = 16  # channels, ENTRAIN_CHANNEL_BLOCK
 SMALL = 4  # rows and columns at most, ENTRAIN_SMALL_KERNEL
 PLANE_BYTES = 1024  # of the arena, for what a band of output rows sees; more if need be
-LARGEST_BYTE = 128  # of the signed bytes that vectors multiply
-LARGEST_HALF = 2**15 - 1
+FARTHEST_BYTE = 255  # from an output's corner, for sixteen positions at a time
+LARGEST_OFFSET = 2**16 - 1  # of bytes that vectors take from apart
+TOGETHER = 8  # of them at once
+FEW_CHANNELS = 8  # are computed one by one with vectors; more of them are a block
 
 
 def match_depthwise(layer: Layer) -> Kernel | None:
     """The kernel of a layer that is a convolution of each channel with a kernel of its own."""
     convolution = convolution_layer(layer)
-    if convolution is None or convolution.image.channel_bytes != 1:
+    if convolution is None:
         return None
     channels = convolution.image.channels
     bias = along(1, convolution.folded_bias)
@@ -30,9 +34,13 @@ def match_depthwise(layer: Layer) -> Kernel | None:
     if channels == 1 and convolution.weights.shape[2:] == (1, 1):
         return None
     whole = rounded_up(channels, BLOCK)
+    strips = _strips(convolution)
     band, plane_bytes = _plane(convolution, _plane_pitch(convolution))
-    vector_band, vector_bytes = _plane(convolution, _block_pitch(convolution))
-    is_small = not _is_large(convolution)
+    vector_band, patch_bytes = _patches(convolution)
+    if strips == channels:
+        patch_bytes = 0
+    elif not _within_offsets(convolution, patch_bytes):
+        return None
     fields = {
         "image": convolution.image.c_text(),
         "window": convolution.window.c_text(),
@@ -40,10 +48,10 @@ def match_depthwise(layer: Layer) -> Kernel | None:
         "rescale": convolution.found.rescale_text(convolution.found.shift),
         "zero_point": convolution.view.zero_point,
         "is_unsigned": convolution.view.value.dtype == "uint8",
-        "is_small": is_small,
+        "is_small": not _is_large(convolution),
         "band": band,
         "vector_band": vector_band,
-        "sums": positions_in_16_bits(convolution.weights),
+        "strips": strips,
         "rise": convolution.found.rise,
     }
     operands = (convolution.source, "weights", "bias", "multipliers", "scratch", "output")
@@ -51,27 +59,39 @@ def match_depthwise(layer: Layer) -> Kernel | None:
     each = _filled_up(multipliers, whole) if multipliers.size > 1 else multipliers
     more, declaration = declared(each)
     call = declaration + c_call("entrain_depthwise", operands, structure(fields, wide=True))
-    weights = in_squares if is_small else in_blocks
+    weights = in_squares if not _is_large(convolution) else in_columns
     constants = (
         ("weights", weights(convolution.weights)),
         ("bias", _filled_up(bias, whole)),
         *more,
     )
-    scratch = max(plane_bytes, _strip_bytes(convolution) if is_small else vector_bytes)
-    overwrites = _overwrites(convolution, 1) and _overwrites(convolution, BLOCK)
-    return Kernel(layer, "entrain_depthwise.h", call, constants, scratch, overwrites=overwrites)
+    needed = [plane_bytes, patch_bytes, _strip_bytes(convolution) if strips else 0]
+    one_by_one = np.arange(channels)
+    in_blocks = np.where(one_by_one < strips, one_by_one // BLOCK, one_by_one)
+    overwrites = _overwrites(convolution, one_by_one) and _overwrites(convolution, in_blocks)
+    return Kernel(layer, "entrain_depthwise.h", call, constants, max(needed), overwrites=overwrites)
 
 
-def _overwrites(convolution: ConvolutionLayer, together: int) -> tuple[str, ...]:
-    """So many channels together, an output row after the other.
+def _strips(convolution: ConvolutionLayer) -> int:
+    """Channels that vectors compute in blocks: of small kernels, unless only a few are left."""
+    image, result = convolution.image, convolution.result
+    if _is_large(convolution) or image.channel_bytes != 1 or result.channel_bytes != 1:
+        return 0
+    left = image.channels % BLOCK
+    return image.channels - (left if left <= FEW_CHANNELS else 0)
+
+
+def _overwrites(convolution: ConvolutionLayer, turns: Array) -> tuple[str, ...]:
+    """Channels of the same turn together, an output row after the other.
 
     Each row of the image is read once, before the first output row that sees it; for strips of rows
     that are not neighbours, again and again to the last.
     """
     image, window, result = convolution.image, convolution.window, convolution.result
     are_neighbours = window.row_stride == window.row_dilation == 1
-    seen = window.first_seen if are_neighbours or _is_large(convolution) else window.last_seen
-    blocks = np.arange(image.channels) // together * result.rows
+    is_kept = are_neighbours or not _strips(convolution)
+    seen = window.first_seen if is_kept else window.last_seen
+    blocks = turns * result.rows
     read = blocks + seen(image.rows, result.rows)[:, None, None]
     written = blocks + np.arange(result.rows)[:, None, None]
     return convolution.overwrites(Touched(image.places, read), Touched(result.places, written))
@@ -91,14 +111,37 @@ def _plane(convolution: ConvolutionLayer, pitch: int) -> tuple[int, int]:
 
 def _plane_pitch(convolution: ConvolutionLayer) -> int:
     """Bytes of a row of one channel in 16 bits: even numbers of them, unless it is one column."""
+    columns = convolution.window.seen_columns(convolution.result.columns)
+    return 2 * (1 if _is_line(convolution) else rounded_up(columns + 1, 2))
+
+
+def _is_line(convolution: ConvolutionLayer) -> bool:
     image, window, result = convolution.image, convolution.window, convolution.result
-    is_line = image.columns == window.columns == result.columns == 1
-    return 2 * (1 if is_line else rounded_up(window.seen_columns(result.columns) + 1, 2))
+    return image.columns == window.columns == result.columns == 1
 
 
-def _block_pitch(convolution: ConvolutionLayer) -> int:
-    """Bytes of a row of a block of channels."""
-    return BLOCK * convolution.window.seen_columns(convolution.result.columns)
+def _patches(convolution: ConvolutionLayer) -> tuple[int, int]:
+    """Output rows at a time, and bytes of the places of weights and of the rows that are seen.
+
+    A column of the plane is as long as the rows that a band sees; so the fewer, the nearer do a
+    kernel's positions lie together.
+    """
+    window, result = convolution.window, convolution.result
+    columns = window.seen_columns(result.columns)
+    near = FARTHEST_BYTE - (window.rows - 1) * window.row_dilation
+    across = (window.columns - 1) * window.column_dilation
+    most = min(PLANE_BYTES, near // across * columns) if across else PLANE_BYTES
+    band = window.band(result.rows, columns, most)
+    count = SMALL**2 if not _is_large(convolution) else prod(convolution.weights.shape[2:])
+    places = 2 * rounded_up(count, BLOCK)
+    return band, places + window.seen_rows(band) * columns
+
+
+def _within_offsets(convolution: ConvolutionLayer, patch_bytes: int) -> bool:
+    """Whether vectors reach the pixels that they copy together, and all of the plane."""
+    image = convolution.image
+    apart = image.row_bytes if _is_line(convolution) else image.pixel_bytes
+    return TOGETHER * max(apart, patch_bytes) <= LARGEST_OFFSET
 
 
 def _strip_bytes(convolution: ConvolutionLayer) -> int:
@@ -117,26 +160,13 @@ def in_squares(weights: Array) -> Array:
     return squares
 
 
-def in_blocks(weights: Array) -> Array:
-    """[channel, 1, row, column] as [block, kernel position, channel of the block]."""
+def in_columns(weights: Array) -> Array:
+    """[channel, 1, row, column] as [channel][column][row], each filled up to whole vectors."""
     channels = len(weights)
-    flat = np.zeros((rounded_up(channels, BLOCK), weights[0].size), np.int8)
-    flat[:channels] = weights.reshape(channels, -1)
-    return flat.reshape(-1, BLOCK, flat.shape[1]).transpose(0, 2, 1).copy()
-
-
-def positions_in_16_bits(weights: Array) -> int:
-    """How many kernel positions may be summed up in 16 bits, whatever the image.
-
-    The kernel's positions in order, taken so many at a time.
-    """
-    sizes = np.abs(weights.reshape(len(weights), -1).astype(np.int64))
-    count = sizes.shape[1]
-    for positions in range(count, 1, -1):
-        sums = np.add.reduceat(sizes, np.arange(0, count, positions), axis=1)
-        if sums.max() * LARGEST_BYTE <= LARGEST_HALF:
-            return positions
-    return 1
+    flat = weights[:, 0].transpose(0, 2, 1).reshape(channels, -1)
+    columns = np.zeros((channels, rounded_up(flat.shape[1], BLOCK)), np.int8)
+    columns[:, : flat.shape[1]] = flat
+    return columns
 
 
 def _filled_up(numbers: Array, count: int) -> Array:

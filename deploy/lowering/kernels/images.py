@@ -25,9 +25,12 @@ class Image:
     channel_bytes: int = 1
 
     @property
-    def is_dense(self) -> bool:
-        """Whether pixels lie one behind the other."""
-        return self.row_bytes == self.columns * self.pixel_bytes
+    def pitch(self) -> int | None:
+        """Bytes from each pixel to the next, row after row; None if they differ."""
+        if self.columns == 1:
+            return self.row_bytes
+        is_even = self.rows == 1 or self.row_bytes == self.columns * self.pixel_bytes
+        return self.pixel_bytes if is_even else None
 
     @property
     def places(self) -> Array:

@@ -73,9 +73,10 @@ class ProductWeights:
         """C of the kernel's own scratch."""
         return f"(uint8_t *)scratch + {self.scratch_bytes}" if self.is_packed else "scratch"
 
-    def columns_of(self, pointer: str) -> str:
-        """C of where the columns of one call begin in what has a number for each column."""
-        return f"{pointer} + column" if self.calls > 1 else pointer
+    def columns_of(self, pointer: str, apart: int = 1) -> str:
+        """C of where the columns of one call begin; numbers of columns lie so far apart."""
+        step = "column" if apart == 1 else f"column * {apart}"
+        return f"{pointer} + {step}" if self.calls > 1 else pointer
 
     def called(self, call: str) -> str:
         """C of all calls."""

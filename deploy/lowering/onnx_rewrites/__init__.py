@@ -12,6 +12,7 @@ from typing import Any
 from entrain.deploy.lowering.onnx_rewrites import (
     attention,
     clips,
+    domains,
     early_quantizers,
     einsum,
     ends,
@@ -33,6 +34,7 @@ __all__ = ["REWRITES", "REWRITTEN", "computed_inputs", "constants", "describe_no
 
 # each changes the model in place; raises UnsupportedOperator
 REWRITES: tuple[Callable[[Any], None], ...] = (
+    domains.take_quantizers_for_onnxs_own,
     integers.widen_narrow_integers,
     folding.fold_constants,
     parameters.check_parameters,

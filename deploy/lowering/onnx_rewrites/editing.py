@@ -20,8 +20,13 @@ MOVES = frozenset(
 
 
 def describe_node(node: Any) -> str:
-    """A node's name, or its first output where it has none."""
+    """A node for messages: its name, or what it writes where it has none."""
     return node.name or f"(unnamed, writes {node.output[0]})"
+
+
+def name_of(node: Any) -> str:
+    """A node's name, or its first output's where it has none, to name something after."""
+    return str(node.name or node.output[0])
 
 
 def computed_inputs(model: Any) -> list[Any]:
@@ -151,7 +156,7 @@ class Spelling:
         from onnx import helper
 
         output = self._names(f"{self.node.output[0]}_part")
-        name = f"{describe_node(self.node)}_{operator.lower()}"
+        name = f"{name_of(self.node)}_{operator.lower()}"
         self.nodes.append(helper.make_node(operator, inputs, [output], name=name, **given))
         return output
 

@@ -17,6 +17,7 @@ from entrain.deploy.lowering.onnx_rewrites.editing import (
     constants,
     describe_node,
     element_types,
+    name_of,
     replace_nodes,
     shapes,
 )
@@ -85,7 +86,7 @@ def _split(node: Any, around: _Surroundings) -> list[Any]:
             start = around.constant([end - int(sizes[k])], "int64", f"{output}_start")
             stop = around.constant([end], "int64", f"{output}_end")
             inputs = [node.input[0], start, stop, axes]
-            parts.append(_node("Slice", inputs, output, f"{describe_node(node)}_{k}"))
+            parts.append(_node("Slice", inputs, output, f"{name_of(node)}_{k}"))
     return parts
 
 

@@ -124,6 +124,27 @@ def permutations(layer):
     return [n for n in layer.expression.walk() if isinstance(n.operator, Permute)]
 
 
+def test_a_last_convolution_writes_its_channels_apart(model, lower):
+    """As the output has them, in ONNX's order, and its kernel does so."""
+    x = convolved(model, model.quantized(model.input(1, 3, 7, 6), 0.05), 3, 9, (3, 3))
+    lowered = lower(model, convolved(model, x, 9, 5, (1, 1)))
+    last = lowered.graph.layers[-1]
+    assert last.output.shape == (1, 5, 5, 4)
+    assert find_kernel(last).header == "entrain_matmul.h"
+    lowered.check()
+
+
+def test_so_does_one_that_leads_to_the_output_element_by_element(model, lower):
+    x = convolved(model, model.quantized(model.input(1, 3, 7, 6), 0.05), 3, 9, (3, 3))
+    x = convolved(model, x, 9, 5, (1, 1))
+    x = model.quantized(model.node("Sigmoid", x), 1 / 256, -128)
+    lowered = lower(model, model.quantized(model.node("HardSigmoid", x), 1 / 256, -128))
+    first, *behind = lowered.graph.layers
+    assert first.output.axes == (0, 2, 3, 1)
+    assert all(layer.output.axes is None and find_kernel(layer) for layer in behind)
+    lowered.check()
+
+
 def test_an_element_by_element_layer_permutes_nothing(model, tmp_path):
     model.output(residual(model))
     turned = channels_last(import_onnx(model.save(tmp_path / "small.onnx"), "small"))

@@ -13,7 +13,6 @@ from kernel_programs import check_on_board, check_sanitized, sanitized
 
 from entrain.deploy.lowering.graph import Value
 from entrain.deploy.lowering.kernels import find_kernel
-from entrain.deploy.lowering.kernels.depthwise import positions_in_16_bits
 from entrain.deploy.lowering.operators import apply, constant
 from entrain.deploy.lowering.operators.convolution import Convolution
 
@@ -71,19 +70,61 @@ def test_the_boards_compute_the_same(shapes, tmp_path, board):
     check_on_board(tmp_path, board, shapes, stored_bytes(1))
 
 
+# --- depthwise, what few channels and large kernels come upon: with vectors, patches
+
+# image, kernel, strides, padding and dilation
+DEPTHWISE = {
+    "more_rows_than_four": ((6, 16, 5), (5, 3), (1, 1), (2, 1, 2, 1), (1, 1)),
+    "two_rows_of_nine": ((5, 11, 3), (2, 9), (1, 2), (0, 4, 1, 4), (1, 1)),
+    "several_vectors": ((9, 9, 2), (7, 9), (1, 1), (3, 4, 3, 4), (1, 1)),
+    "far_apart": ((20, 20, 2), (7, 7), (1, 1), (9, 9, 9, 9), (3, 3)),
+    "bands": ((60, 40, 1), (5, 5), (1, 1), (2, 2, 2, 2), (1, 1)),
+    "bands_of_every_third_row": ((62, 40, 1), (2, 5), (3, 1), (1, 2, 0, 2), (1, 1)),
+    "a_line": ((90, 1, 3), (9, 1), (1, 1), (8, 0, 0, 0), (1, 1)),
+    "a_line_far_apart": ((300, 1, 2), (18, 1), (1, 1), (272, 0, 0, 0), (16, 1)),
+    "a_block_and_a_few": ((5, 7, 20), (3, 3), (1, 1), (1, 1, 1, 1), (1, 1)),
+    "a_block_and_many": ((5, 7, 28), (3, 3), (2, 1), (1, 1, 1, 1), (1, 1)),
+}
+
+
+@pytest.fixture(scope="module")
+def depthwise():
+    """Each of them over signed and unsigned images; the latter leave their channels first."""
+    random = np.random.default_rng(6)
+
+    def choose(low, high):
+        return int(random.integers(low, high, endpoint=True))
+
+    return [
+        window_layers.depthwise(
+            f"{name}_{source.name}",
+            source,
+            choose,
+            shape,
+            kernel,
+            Convolution(strides, padding, dilation, shape[2]),
+            order,
+        )
+        for name, (shape, kernel, strides, padding, dilation) in DEPTHWISE.items()
+        for source, order in ((SIGNED, window_layers.LAST), (UNSIGNED, window_layers.AS_IT_IS))
+    ]
+
+
+@pytest.mark.parametrize("instruction_set", INSTRUCTION_SETS)
+def test_any_depthwise_kernel_is_what_numpy_computes(depthwise, tmp_path, instruction_set):
+    assert {find_kernel(layer).header for layer in depthwise} == {"entrain_depthwise.h"}
+    check_sanitized(tmp_path, depthwise, stored_bytes(3), *INSTRUCTION_SETS[instruction_set])
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_a_board_computes_any_depthwise_kernel(depthwise, tmp_path, board):
+    counts = check_on_board(tmp_path, board, depthwise, stored_bytes(3))
+    layer = next(layer for layer in depthwise if layer.name == "more_rows_than_four_signed")
+    most = {"mps2-an386": 2.4, "mps3-an547": 0.8}[board]  # instructions a multiply-add
+    assert counts[layer.symbol] / layer.macs < most
+
+
 # --- what decides
-
-
-@given(data=st.data())
-def test_sums_in_16_bits_never_overflow(data):
-    channels, rows, columns = (data.draw(st.integers(1, 4)) for _ in range(3))
-    limit = data.draw(st.integers(1, 128))
-    random = np.random.default_rng(data.draw(st.integers(0, 2**30)))
-    weights = random.integers(-limit, limit, (channels, 1, rows, columns)).astype(np.int8)
-    positions = positions_in_16_bits(weights)
-    flat = np.abs(weights.reshape(channels, -1).astype(int))
-    groups = [flat[:, i : i + positions].sum(axis=1) for i in range(0, flat.shape[1], positions)]
-    assert positions == 1 or max(int(group.max()) for group in groups) * 128 < 2**15
 
 
 def test_padding_is_the_zero_point_not_0(tmp_path):

@@ -156,6 +156,39 @@ def test_literals_mean_exactly_their_number(x, text):
     assert np.float32(text.rstrip("f")) == np.float32(x)
 
 
+def test_c_plus_plus_may_call_it(network, tmp_path):
+    for name, text in network.source.files:
+        (tmp_path / name).write_text(text)
+    (tmp_path / "main.cpp").write_text(
+        '#include "model.h"\n'
+        "static int8_t input[MODEL_INPUT_BYTES], output[MODEL_OUTPUT_BYTES];\n"
+        "int main() { model_run(input, output); return 0; }\n"
+    )
+    for name in ("model.c", "weights.c"):
+        subprocess.run(["cc", *FLAGS, f"-I{KERNELS}", "-c", name], cwd=tmp_path, check=True)
+    linked = ["c++", "main.cpp", "model.o", "weights.o", "-o", "program"]
+    subprocess.run(linked, cwd=tmp_path, check=True)
+    subprocess.run([tmp_path / "program"], check=True)
+
+
+def test_the_header_says_how_reals_become_integers(network):
+    header, (source,), (result,) = (
+        network.source["model.h"],
+        network.graph.inputs,
+        network.graph.outputs,
+    )
+    for line in (
+        f"MODEL_INPUT_SCALE {real_literal(source.scale)}",
+        f"MODEL_INPUT_ZERO_POINT ({source.zero_point})",
+        "MODEL_INPUT_LEAST (-128)",
+        "MODEL_INPUT_MOST 127",
+        f"MODEL_OUTPUT_SCALE {real_literal(result.scale)}",
+        "MODEL_OUTPUT_LEAST (0)",
+        "MODEL_OUTPUT_MOST 255",
+    ):
+        assert f"#define {line}\n" in header
+
+
 def test_c_that_does_not_compile_is_a_tool_error(tmp_path):
     (tmp_path / "model.c").write_text("int broken(void) { return missing; }\n")
     (tmp_path / "weights.c").write_text("")

@@ -38,6 +38,13 @@ def test_any_other_tensor_is_called_as_the_node_that_computes_it():
     assert list(names.values()) == ["conv_0", "fc_gemm", "add"]
 
 
+def test_an_output_is_called_without_what_onnxruntimes_tool_hangs_on_it():
+    names = layer_names(
+        ("y_QuantizeLinear_Output",), {"y_QuantizeLinear_Output": "y_QuantizeLinear_Input"}
+    )
+    assert list(names.values()) == ["y"]
+
+
 def test_names_are_unique_even_if_some_look_numbered():
     tensors = ("a", "b", "c")
     names = layer_names(tensors, {"a": "add", "b": "add_2", "c": "add"})

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+from importlib.metadata import version
 
 import numpy as np
 import pytest
@@ -61,6 +63,13 @@ def test_the_header_says_what_the_firmware_must_know(lowered):
         "#define MODEL_MACS 72u",
     ):
         assert line in text
+
+
+def test_the_header_names_the_file_that_it_was_made_from(onnx, lowered):
+    digest = hashlib.sha256(onnx.read_bytes()).hexdigest()
+    _, origin, file_hash, *_ = (lowered[1] / "model.h").read_text().splitlines()
+    assert origin == f" * By entrain-edge {version('entrain-edge')}, from small.onnx"
+    assert file_hash == f" * SHA-256 {digest}"
 
 
 def test_the_golden_integers_are_those_of_the_c(lowered):

@@ -7,6 +7,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 from rewritten import check_unchanged, operators
+from static_quantization import quantized_statically
 
 from entrain.deploy.errors import ModelError, UnsupportedOperator
 from entrain.deploy.lowering.importer import import_onnx
@@ -280,3 +281,108 @@ def test_integers_of_four_bits_stay_within_them(model, lower, tmp_path):
     check_unchanged(tmp_path / "small.onnx")
     values = lowered.host.trace(lowered.random_inputs(1)[0])[lowered.graph.layers[0].name]
     assert 0 <= values.min() <= values.max() <= 15
+
+
+def renamed(path, operator, other):
+    """The file with an operator called by another name."""
+    whole = onnx.load(path)
+    for node in whole.graph.node:
+        if node.op_type == operator:
+            node.op_type = other
+    return whole.SerializeToString()
+
+
+def in_onnxruntimes_domain(path, *operators):
+    """Nodes of these operators, moved into the domain of what onnxruntime adds."""
+    whole = onnx.load(path)
+    for node in whole.graph.node:
+        if node.op_type in operators:
+            node.domain = "com.microsoft"
+    whole.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    onnx.save(whole, path)
+
+
+def test_onnxruntimes_own_quantizers_give_integers_of_four_bits_below_opset_21(
+    model, road, tmp_path
+):
+    """As its quantize_static writes them for INT4 weights."""
+    x = model.quantized(model.input(1, 6), 0.05, 3)
+    w = model.node("DequantizeLinear", "weights", model.constant(0.1), "zero")
+    model.constants += [
+        helper.make_tensor("weights", TensorProto.INT4, [6, 3], [*range(-8, 8), 1, -1]),
+        helper.make_tensor("zero", TensorProto.INT4, [], [1]),
+    ]
+    model.output(model.quantized(model.node("MatMul", x, w), 0.3, -5))
+    path = model.save(tmp_path / "small.onnx", opset=17)
+    in_onnxruntimes_domain(path, "QuantizeLinear", "DequantizeLinear")
+    road.from_file(path, tmp_path / "lowered").check()
+    check_unchanged(path)
+    (kept,) = {node.domain for node in read_onnx(path).graph.node}
+    assert kept == ""
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+def test_what_onnxruntimes_tool_makes_of_a_file_of_opset_17_is_lowered(model, road, tmp_path, bits):
+    from onnxruntime.quantization import QuantType
+
+    features = model.input(1, 8, name="x")
+    hidden = model.node("Gemm", features, model.constant(RANDOM.normal(size=(8, 16))))
+    weights = model.constant(RANDOM.normal(size=(16, 4)))
+    model.output(model.node("Gemm", model.node("Relu", hidden), weights))
+    source = model.save(tmp_path / "floats.onnx", opset=17)
+    kind = {4: QuantType.QInt4, 8: QuantType.QInt8}[bits]
+    way = {"weight_type": kind, "extra_options": {"UseQDQContribOps": True}}
+    path = quantized_statically(source, tmp_path / "small.onnx", (8,), 4, **way)
+    assert {node.domain for node in onnx.load(path).graph.node} == {"", "com.microsoft"}
+    road.from_file(path, tmp_path / "lowered").check()
+    check_unchanged(path)
+
+
+def test_activations_of_sixteen_bits_are_refused_as_such_in_any_domain(model, tmp_path):
+    x = model.quantized(model.input(1, 4), 0.05)
+    model.output(model.quantized(model.node("Neg", x), 0.001, dtype="int16"))
+    path = model.save(tmp_path / "small.onnx", opset=17)
+    in_onnxruntimes_domain(path, "QuantizeLinear", "DequantizeLinear")
+    with pytest.raises(UnsupportedOperator, match="an activation of type int16") as caught:
+        import_onnx(path, "small")
+    assert "int8 or uint8" in caught.value.remedy
+
+
+@pytest.mark.parametrize("operator", ["Attention", "Gelu", "FusedMatMul"])
+def test_an_operator_that_onnxruntime_adds_is_refused_with_its_domain_whatever_its_name(
+    model, tmp_path, operator
+):
+    x = model.quantized(model.input(1, 4), 0.05)
+    model.output(model.quantized(model.node("Neg", x), 0.05))
+    path = model.save(tmp_path / "small.onnx")
+    in_onnxruntimes_domain(path, "Neg")
+    path.write_bytes(renamed(path, "Neg", operator))
+    with pytest.raises(UnsupportedOperator) as caught:
+        read_onnx(path)
+    assert f"operator {operator} of node node_" in caught.value.what
+    assert "domain com.microsoft" in caught.value.what
+    assert "ONNX's own operators" in caught.value.remedy
+    assert caught.value.where == str(path)
+
+
+def test_a_file_without_names_of_nodes_lends_its_tensors_names_even_if_they_are_words_of_c(
+    model, road, tmp_path
+):
+    x = model.quantized(model.input(1, 6), 0.05)
+    words = ("int", "float", "input", "output", "arena", "model_run", "main")
+    for word in words:
+        x = model.quantized(model.node("Neg", x, name=word), 0.05)
+    first, second = model.node("Split", x, axis=1, num_outputs=2, name="half"), "other"
+    model.nodes[-1].output.append(second)
+    model.output(model.quantized(model.node("Sum", first, second), 0.1))
+    path = model.save(tmp_path / "small.onnx", opset=18)
+    whole = onnx.load(path)
+    for node in whole.graph.node:
+        node.ClearField("name")
+    onnx.save(whole, path)
+    lowered = road.from_file(path, tmp_path / "lowered")
+    lowered.check()
+    names = [layer.name for layer in lowered.graph.layers]
+    assert set(words) - set(names) == {"input"}, "that is the network's own"
+    assert "input_2" in names
+    assert not any("unnamed" in text for _, text in lowered.source.files)

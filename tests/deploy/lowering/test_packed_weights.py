@@ -74,8 +74,17 @@ def product(rows, depth, columns, *, joined=False, name="product"):
     return layer(sums, name=name, factors=factors, bias=bias, residual=residual)
 
 
-def convolution(name, kernel, *, source="signed", strides=(1, 1), image=(9, 7, 16), outputs=44):
-    """A convolution with padding, of some rows, columns and channels."""
+def convolution(
+    name,
+    kernel,
+    *,
+    source="signed",
+    strides=(1, 1),
+    image=(9, 7, 16),
+    outputs=44,
+    order=window_layers.LAST,
+):
+    """A convolution with padding, of some rows, columns and channels; the order of its result."""
     random = np.random.default_rng(6)
     weights = random.integers(-8, 8, (outputs, image[2], *kernel)).astype(np.int8)
     edges = (kernel[0] // 2, kernel[1] // 2)
@@ -86,7 +95,9 @@ def convolution(name, kernel, *, source="signed", strides=(1, 1), image=(9, 7, 1
 
     operand = window_layers.image(STORED[source], image, choose)
     summed = apply(operator, operand, constant(weights))
-    return window_layers.rescaled(name, STORED[source], summed, choose, bias=True, step=0.003)
+    return window_layers.rescaled(
+        name, STORED[source], summed, choose, bias=True, step=0.003, order=order
+    )
 
 
 def packed_layers():
@@ -98,6 +109,8 @@ def packed_layers():
     made += [
         convolution("whole", (1, 1), outputs=80),
         convolution("patches", (3, 3)),
+        convolution("apart", (1, 1), outputs=80, order=window_layers.AS_IT_IS),
+        convolution("patches_apart", (3, 3), order=window_layers.AS_IT_IS),
         convolution("strided", (3, 2), source="unsigned", strides=(2, 1), outputs=37),
     ]
     return made

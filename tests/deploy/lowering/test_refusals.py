@@ -248,13 +248,26 @@ def test_a_missing_file(tmp_path):
         import_onnx(tmp_path / "absent.onnx", "absent")
 
 
-@pytest.mark.parametrize("content", [b"", b"not a model", bytes(range(256)) * 9])
-def test_a_broken_file(tmp_path, content):
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        (b"", "the file is empty"),
+        (
+            b"version https://git-lfs\n",
+            "24 bytes of text, which begin with 'version https://git-lfs",
+        ),
+        (bytes(range(256)) * 9, "2,304 bytes that are cut short, or of another format"),
+    ],
+    ids=["empty", "text", "binary"],
+)
+def test_a_broken_file(tmp_path, content, fault):
     path = tmp_path / "broken.onnx"
     path.write_bytes(content)
     with pytest.raises(ModelError, match="not a valid ONNX model") as caught:
         import_onnx(path, "broken")
+    assert fault in caught.value.what
     assert caught.value.where == str(path)
+    assert "entrain export" not in caught.value.remedy
 
 
 def test_a_truncated_file(model, tmp_path):
@@ -262,7 +275,7 @@ def test_a_truncated_file(model, tmp_path):
     model.output(model.quantized(model.node("Neg", x), 0.1))
     path = model.save(tmp_path / "cut.onnx")
     path.write_bytes(path.read_bytes()[:-40])
-    with pytest.raises(ModelError, match="not a valid ONNX model"):
+    with pytest.raises(ModelError, match=r"valid ONNX model: [\d,]+ bytes that are cut"):
         import_onnx(path, "cut")
 
 
@@ -298,3 +311,37 @@ def test_what_tvm_cannot_import_is_a_model_error(model, tmp_path):
     with pytest.raises(ModelError) as caught:
         import_onnx(path, "small")
     assert caught.value.where == str(path)
+
+
+@pytest.mark.parametrize("operator", ["Relu", "LSTM"])
+def test_a_model_of_floats_is_told_at_once_and_how_to_quantize_it(model, tmp_path, operator):
+    """And what would be refused once it is quantized."""
+    x = model.input(1, 2, 4)
+    weights = [model.constant(np.ones((1, 4, width))) for width in (4, 1)]
+    y = (
+        model.node("Relu", x)
+        if operator == "Relu"
+        else model.node("LSTM", x, *weights, hidden_size=1)
+    )
+    model.output(model.node("Reshape", y, model.constant([1, -1], "int64")))
+    path = model.save(tmp_path / "floats.onnx")
+    with pytest.raises(ModelError, match="the model is not quantized") as caught:
+        import_onnx(path, "floats")
+    assert caught.value.where == str(path)
+    assert caught.value.exit_code == 2
+    for way in ("QuantFormat.QDQ", "Brevitas"):
+        assert way in caught.value.remedy
+    assert ("do without LSTM" in caught.value.remedy) == (operator == "LSTM")
+    assert "Reshape" not in caught.value.remedy
+
+
+def test_a_network_quantized_in_brevitas_own_format_is_told_the_one_that_is_read(model, tmp_path):
+    model.output(model.node("Relu", model.node("Neg", model.input(1, 4))))
+    path = model.save(tmp_path / "qonnx.onnx")
+    whole = onnx.load(path)
+    whole.graph.node[0].op_type, whole.graph.node[0].domain = "Quant", "qonnx.custom_op.general"
+    whole.opset_import.append(helper.make_opsetid("qonnx.custom_op.general", 1))
+    path.write_bytes(whole.SerializeToString())
+    with pytest.raises(UnsupportedOperator, match="domain qonnx") as caught:
+        import_onnx(path, "qonnx")
+    assert "export_onnx_qcdq" in caught.value.remedy
