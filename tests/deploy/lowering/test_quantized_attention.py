@@ -26,34 +26,20 @@ def samples(count: int, seed: int) -> np.ndarray:
 
 def exported(network, path: Path, opset: int = 17) -> Path:
     axes = {"x": {0: "batch"}} if opset == 17 else None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        torch.onnx.export(
-            network.eval(),
-            (torch.randn(1, *SHAPE),),
-            path,
-            dynamo=False,
-            opset_version=opset,
-            input_names=["x"],
-            output_names=["y"],
-            dynamic_axes=axes,
-        )
-    return path
+    return written_by_pytorch(network, path, dynamo=False, opset_version=opset, dynamic_axes=axes)
 
 
 def exported_anew(network, path: Path) -> Path:
     """By PyTorch's exporter of traced programs, the default since 2.9, in its own opset."""
+    return written_by_pytorch(network, path, dynamo=True, verbose=False)
+
+
+def written_by_pytorch(network, path: Path, **given) -> Path:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        torch.onnx.export(
-            network.eval(),
-            (torch.randn(1, *SHAPE),),
-            path,
-            dynamo=True,
-            verbose=False,
-            input_names=["x"],
-            output_names=["y"],
-        )
+        inputs = (torch.randn(1, *SHAPE),)
+        names = {"input_names": ["x"], "output_names": ["y"]}
+        torch.onnx.export(network.eval(), inputs, path, **names, **given)
     return path
 
 
