@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from entrain.deploy.lowering.fusion import formulas
+from entrain.deploy.lowering.fusion.contract import TOLERANCE, Sample, matches
 from entrain.deploy.lowering.operators.oscillator_attention import OscillatorAttention
 
 TOKENS, HEADS, D_HEAD = 3, 3, 4
@@ -53,3 +55,35 @@ def test_one_sided_queries_and_keys_keep_their_roles(model, lower, key):
     assert isinstance(operator, OscillatorAttention)
     assert operator.query.value.onnx_output == "query"
     assert operator.key.value.onnx_output == "key"
+
+
+def linear_sample(random, reach, keep=1.0):
+    """Linear attention as a graph in single precision computes it, elu(x) + 1 in two steps."""
+    queries, keys = (random.uniform(-reach, reach, (1, 49, 3)) for _ in range(2))
+    values = random.normal(size=(1, 49, 8))
+
+    def feature(x):
+        x = x.astype(np.float32)
+        return np.where(x > 0, x, np.exp(x) - np.float32(1)) + np.float32(1)
+
+    weights = feature(queries) @ feature(keys).transpose(0, 2, 1) * keep
+    context = weights @ values / weights.sum(axis=-1, keepdims=True)
+    return Sample(queries, keys, values, context)
+
+
+def linear_attention(sample):
+    return formulas.linear(sample.queries, sample.keys, sample.values, "elu", 0.0)
+
+
+def test_a_few_readings_off_by_what_single_precision_cancels_are_no_other_mechanism():
+    random = np.random.default_rng(2)
+    sample = linear_sample(random, 25.0)
+    off = np.abs(linear_attention(sample) - sample.context).max() / np.abs(sample.context).max()
+    assert off > 3 * TOLERANCE
+    assert matches((sample, linear_sample(random, 1.0)), linear_attention)
+
+
+def test_a_mask_is_another_mechanism():
+    random = np.random.default_rng(1)
+    sample = linear_sample(random, 1.0, keep=np.tril(np.ones((49, 49))))
+    assert not matches((sample,), linear_attention)
