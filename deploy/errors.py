@@ -85,6 +85,26 @@ class ToolError(EntrainError):
     """A compiler, emulator or other program is not installed, or it failed."""
 
 
+class FpgaToolFailed(ToolError):
+    """A synthesis, place-and-route or packing program ran and failed.
+
+    Args:
+        tool: the program's name.
+        said: its first line of error.
+        log: the file that holds everything it printed.
+        remedy: what the reader can do about it.
+    """
+
+    def __init__(self, tool: str, said: str, *, log: str, remedy: str | None = None) -> None:
+        super().__init__(
+            f"{tool} failed: {said}",
+            where=log,
+            remedy=remedy or "the file named above holds everything that it printed",
+        )
+        self.tool = tool
+        self.said = said
+
+
 class CheckFailed(EntrainError):
     """Something was built or measured, and it is not good enough."""
 
@@ -96,14 +116,14 @@ class TrainingDiverged(CheckFailed):
 
 
 class DoesNotFit(CheckFailed):
-    """The image needs more flash, RAM or stack than the board has.
+    """The image needs more memory than the board has, or the design more of the FPGA.
 
     Args:
-        what: what is wrong, with the shortfall in bytes.
+        what: what is wrong, with the shortfall in bytes or cells.
         where: the board.
         remedy: what the reader can do about it.
-        short: by how many bytes, by the memory's name: ``flash``, ``ram``, ``stack``. Empty where
-            no board is concerned.
+        short: by how many bytes, by the memory's name (``flash``, ``ram``, ``stack``), or by how
+            many cells, by the FPGA's name of them. Empty where no board is concerned.
     """
 
     def __init__(

@@ -3,8 +3,8 @@
 The oscillator of a token follows ``dz/dt = (I - z z^T) h`` and settles at ``h / |h|`` (Pasqualetti
 and Guo 2026). Only the direction of h matters, so h is first shifted until its largest component
 has 15 bits; then a polynomial and one step of third order give the inverse root of its squared
-length. No division, no table, and every factor has 18 bits at most: one multiplier of an FPGA, one
-instruction of a Cortex-M0.
+length. No division, no table, and every factor but one has 18 bits at most: one multiplier of an
+FPGA, one instruction of a Cortex-M0.
 
 What becomes of a field that is too small, see :class:`FieldStrength`. The C of this is
 ``firmware/kernels/entrain_settling.h``.
@@ -100,7 +100,7 @@ def settle(fields: IntArray) -> Integers:
         raise OverflowError(f"{components} components of a field")
     within(h, -(2**31), 2**31 - 1, "a field")
     guard = square_guard(components)
-    a = _normalised(h)
+    a = normalised(h)
     s = ((a * a).sum(axis=-1, keepdims=True) >> np.int64(guard)) | 1
     within(s, 1, 2**32 - 1, "a squared length")
     even = leading_zeros(s) & ~np.int64(1)
@@ -114,7 +114,7 @@ def settle(fields: IntArray) -> Integers:
     return states
 
 
-def _normalised(h: Integers) -> Integers:
+def normalised(h: Integers) -> Integers:
     """The field shifted so that its largest component has 15 bits, to nearest: at most 2**15."""
     # ~x for negative x: one bit pattern for both signs, and no overflow at -2**31
     magnitudes = np.bitwise_or.reduce(h ^ (h >> np.int64(63)), axis=-1, keepdims=True)

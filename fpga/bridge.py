@@ -1,0 +1,417 @@
+"""A block behind a serial line: the firmware's grammar in hardware, for a board or a simulator.
+
+The bridge (``rtl/entrain_bridge.v``) is the same for every block; its sizes are parameters, and its
+texts are written here. The input of an inference is the bytes of one sequence, in the order of
+``BlockShape.parts``; the output is its contexts.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+
+from entrain.deploy.errors import UsageError
+from entrain.deploy.files import write_whole
+from entrain.fpga.primitives import FOLDER
+from entrain.fpga.primitives import RAM as RAM_SOURCE
+from entrain.fpga.simulation import Module
+from entrain.fpga.synthesis import Design
+
+VERSION = "entrain 0.1.0"
+TASK = "attention"
+TOP = "entrain_board"
+BAUD = 115_200
+PATIENCE_SECONDS = 2  # the firmware's: for which the next byte of a block is waited for
+TEXT_BITS = 11
+MOST_VECTORS = 256
+MOST_BYTES = 32_768  # of an input: one RAM of the iCE40
+
+SOURCES = tuple(
+    FOLDER / f"entrain_{name}.v"
+    for name in (
+        *("bridge", "buffer", "collector", "decimal", "feeder", "fifo", "line", "printer"),
+        *("reset", "runner", "table", "uart"),
+    )
+)
+
+
+@dataclass(frozen=True)
+class BlockShape:
+    """What a block takes and gives.
+
+    Attributes:
+        tokens: of a sequence.
+        queries: of a sequence.
+        d_head: components of a query or key.
+        d_value: components of a value or context.
+        d_osc: components of an anchor; 0 of a block without anchors.
+    """
+
+    tokens: int
+    queries: int
+    d_head: int
+    d_value: int
+    d_osc: int
+
+    @property
+    def parts(self) -> dict[str, tuple[int, int]]:
+        """Vectors and their bytes, by the stream's name, in the order of an input."""
+        anchors = {"anchors": (self.tokens, self.d_osc)} if self.d_osc else {}
+        return {
+            **anchors,
+            "keys": (self.tokens, self.d_head),
+            "values": (self.tokens, self.d_value),
+            "queries": (self.queries, self.d_head),
+        }
+
+    @property
+    def input_bytes(self) -> int:
+        """Bytes of an input."""
+        return sum(vectors * size for vectors, size in self.parts.values())
+
+    @property
+    def output_bytes(self) -> int:
+        """Bytes of an output."""
+        return self.queries * self.d_value
+
+    def __str__(self) -> str:
+        """As the bridge announces it."""
+        return (
+            f"tokens={self.tokens} queries={self.queries} d_head={self.d_head} "
+            f"d_value={self.d_value} d_osc={self.d_osc}"
+        )
+
+
+@dataclass(frozen=True)
+class Line:
+    """Where and how fast the serial line is.
+
+    Attributes:
+        name: of the board, as ``name`` answers.
+        clocks_per_bit: clock cycles, 4 or more.
+        clock_mhz: whole megahertz of the clock.
+        patience: clock cycles for which the next byte of a block is waited for.
+    """
+
+    name: str
+    clocks_per_bit: int
+    clock_mhz: int
+    patience: int
+
+
+def line_of(name: str, clock_mhz: float, baud: int = BAUD) -> Line:
+    """The line of a board at so many bits a second.
+
+    Raises:
+        UsageError: the clock is no whole number of megahertz, or too slow.
+    """
+    if clock_mhz != int(clock_mhz):
+        raise UsageError(
+            f"a clock of {clock_mhz} MHz", where=name, remedy="give it whole megahertz"
+        )
+    clock = int(clock_mhz) * 1_000_000
+    clocks = round(clock / baud)
+    if clocks < 4 or abs(clocks * baud / clock - 1) > 0.02:
+        raise UsageError(
+            f"a clock of {clock_mhz:g} MHz does not make {baud} bits a second",
+            where=name,
+            remedy=f"use {clock // 16:,} or less",
+        )
+    return Line(name, clocks, int(clock_mhz), PATIENCE_SECONDS * clock)
+
+
+def identity(module: Module) -> str:
+    """A number, in hexadecimal digits, of everything that the block's sources say."""
+    text = b"".join(source.read_bytes() for source in module.sources)
+    return f"{zlib.crc32(text):08x}"
+
+
+def announced(module: Module, shape: BlockShape) -> str:
+    """What ``profile`` answers of the block: its name, its shape and its identity."""
+    return f"{VERSION} {module.top} {shape} identity={identity(module)}"
+
+
+def bridged(
+    module: Module, shape: BlockShape, line: Line, folder: Path, *, table: Sequence[int] = ()
+) -> Design:
+    """The whole FPGA: block, bridge and reset.
+
+    Its ports are those of every board: ``clk``, ``reset_n``, ``uart_rx``, ``uart_tx``, and ``led``,
+    which is 0 while the bridge works.
+
+    Args:
+        module: an attention block.
+        shape: its own.
+        line: where it stands.
+        folder: for what is generated.
+        table: what goes into the stream ``table`` after a reset, if the block has one.
+
+    Raises:
+        UsageError: the shape is not the block's, or too large.
+    """
+    _check(module, shape, table)
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = _texts(module, shape, line)
+    generated = {"entrain_texts.v": _memory("entrain_texts", _bytes(texts), 8, 2**TEXT_BITS)}
+    if table:
+        bits = _bits(module, "table")
+        words = [word & (1 << bits) - 1 for word in table]
+        generated["entrain_table_words.v"] = _memory("entrain_table_words", words, bits, len(words))
+    generated[f"{TOP}.v"] = _top(module, shape, line, texts, len(table))
+    for name, text in generated.items():
+        write_whole(folder / name, text)
+    sources = {path.name: path for path in (*module.sources, *SOURCES, RAM_SOURCE)}
+    return Design(TOP, (*(folder / name for name in generated), *sources.values()))
+
+
+def _check(module: Module, shape: BlockShape, table: Sequence[int]) -> None:
+    lanes = _lanes(module)
+    sizes = {name: size for name, (_, size) in shape.parts.items()} | {"contexts": shape.d_value}
+    if lanes.keys() != sizes.keys() or any(sizes[name] % lanes[name] for name in sizes):
+        raise UsageError(
+            f"a block whose streams take {lanes} bytes, and vectors of {sizes}", where=module.top
+        )
+    if lanes["keys"] != lanes["queries"]:
+        raise UsageError("keys and queries of different lanes", where=module.top)
+    if any(channel.name == "table" for channel in module.inputs) != bool(table):
+        raise UsageError("a block with a table needs its words, another none", where=module.top)
+    longest = max(shape.tokens, shape.queries, shape.d_head, shape.d_value, shape.d_osc)
+    if longest >= MOST_VECTORS or shape.input_bytes > MOST_BYTES:
+        raise UsageError(
+            f"{shape.input_bytes:,} bytes of an input",
+            where=module.top,
+            remedy=f"a bridge takes {MOST_BYTES:,}, and fewer than {MOST_VECTORS} of everything",
+        )
+
+
+def _lanes(module: Module) -> dict[str, int]:
+    """Bytes of a transfer by stream, the table left out."""
+    channels = (*module.inputs, *module.outputs)
+    return {channel.name: channel.bits // 8 for channel in channels if channel.name != "table"}
+
+
+def _bits(module: Module, name: str) -> int:
+    return next(channel.bits for channel in module.inputs if channel.name == name)
+
+
+# What the texts hold besides characters; see rtl/entrain_printer.v.
+END, STOP, IN, OUT, WARMUPS, INFERENCES, MICROSECONDS, TICKS, RUN_WARMUPS, RUN, RUN_ONCE = map(
+    chr, range(0x80, 0x8B)
+)
+
+USAGES = (
+    "name",
+    "profile",
+    "db load N | db HEX | db print",
+    "infer [N [W]]",
+    "results",
+    "load N, then N bytes and their CRC-32, low byte first",
+    "classify N, then as load; infers once and answers as raw",
+    "raw",
+    "stack",
+    "help",
+)
+READY, FIRST_USAGE = 1, 32
+TABLE = 64  # places, of one byte each: where the texts begin
+ALIGNED = 8
+RAW_BYTES = f"m-raw-[{OUT}]"
+RESULTS = f"m-results-[{OUT}]"
+
+
+def _texts(module: Module, shape: BlockShape, line: Line) -> list[str]:
+    """The texts in the order in which entrain_bridge.v numbers them.
+
+    Behind them the two of ``db print``: what stands between two lines, and between two bytes.
+    """
+    infer = [
+        f"m-warmup-start-{WARMUPS}",
+        f"{RUN_WARMUPS}m-warmup-done",
+        f"m-infer-start-{INFERENCES}",
+        f"{RUN}m-lap-us-0",  # the clock starts with the first inference
+        f"m-lap-us-{MICROSECONDS}",
+        f"m-cycles-{line.clock_mhz}x{MICROSECONDS}+{TICKS}",
+        "m-infer-done",
+        RESULTS,
+    ]
+    errors = (
+        "unknown command",
+        "command longer than 80 characters",
+        "unprintable character in a command",
+        "received bytes were lost",
+        "usage: db load N, db HEX or db print",
+        "usage: infer [N [W]], N from 1 and W from 0 to 1000000",
+        f"the model takes {shape.input_bytes} bytes",
+        "no load under way: db load N first",
+        "odd number of hexadecimal digits",
+        "not a hexadecimal digit",
+        "more bytes than the model takes",
+        "no input loaded",
+        "nothing inferred yet",
+        "the length must be a number up to 16777216",
+        "wrong CRC-32",
+        "the block stopped short",
+    )
+    texts = [
+        _lines("m-timestamp-mode-performance", "m-init-done"),
+        f"m-ready\r\n{STOP}",
+        _lines(f"m-name-dut-[{line.name}]"),
+        _lines(f"m-profile-[{announced(module, shape)}]", f"m-model-[{TASK}]"),
+        _lines(f"m-[Expecting {shape.input_bytes} bytes]"),
+        _lines("m-load-done"),
+        _lines(*infer),
+        _lines(RESULTS),
+        _lines(RAW_BYTES),
+        _lines(f"{RUN_ONCE}{RAW_BYTES}"),
+        _lines(f"m-buffer-{IN}"),
+        _lines("e-[this board does not watch its stack]"),
+        _lines(*(f"m-help-[{usage}]" for usage in USAGES)),
+        *(_lines(f"e-[{error}]") for error in errors),
+    ]
+    texts += [""] * (FIRST_USAGE - len(texts))
+    texts += [_lines(f"e-[usage: {usage}]") for usage in USAGES]
+    return [*texts, f"\r\n{_lines(f'm-buffer-{IN}')}", _lines(f"-{IN}")]
+
+
+def _lines(*lines: str) -> str:
+    return "".join(f"{line}\r\n" for line in lines) + END
+
+
+def _places(texts: Sequence[str]) -> list[int]:
+    """Where each text begins: behind the table, at a multiple of eight."""
+    lengths = (-(-len(text) // ALIGNED) * ALIGNED for text in texts)
+    return list(accumulate(lengths, initial=TABLE))[:-1]
+
+
+def _bytes(texts: Sequence[str]) -> bytes:
+    """The table and the texts."""
+    places = _places(texts)
+    memory = bytearray(places[-1] + len(texts[-1]))
+    memory[: len(places)] = bytes(place // ALIGNED for place in places)
+    for place, text in zip(places, texts, strict=True):
+        memory[place : place + len(text)] = text.encode("latin-1")
+    return bytes(memory)
+
+
+def _memory(name: str, words: Sequence[int], bits: int, depth: int) -> str:
+    """A module that answers each address with its word, a cycle later."""
+    if len(words) > depth:
+        raise UsageError(f"{len(words)} words for {depth} places", where=name)
+    address_bits = max(1, (depth - 1).bit_length())
+    return "\n".join(
+        [
+            f"module {name}(",
+            f"  input wire clk, input wire [{address_bits - 1}:0] address,",
+            f"  output reg [{bits - 1}:0] data",
+            ");",
+            '  (* rom_style = "block", ram_style = "block" *)',
+            f"  reg [{bits - 1}:0] words[0:{depth - 1}];",
+            "  always @(posedge clk) data <= words[address];",
+            "  initial begin",
+            *(f"    words[{place}] = {bits}'h{word:x};" for place, word in enumerate(words)),
+            "  end",
+            "endmodule",
+            "",
+        ]
+    )
+
+
+def _top(
+    module: Module, shape: BlockShape, line: Line, texts: Sequence[str], table_words: int
+) -> str:
+    places = _places(texts)
+    *_, next_line, dash = places
+    lanes = _lanes(module)
+    most_lanes = max(lanes.values())
+    parameters = {
+        "CLOCKS_PER_BIT": line.clocks_per_bit,
+        "LAST_TICK": f"8'h{line.clock_mhz - 1}",
+        "PATIENCE": line.patience,
+        "TOKENS": shape.tokens,
+        "QUERIES": shape.queries,
+        "ANCHOR": shape.d_osc,
+        "ANCHOR_LANES": lanes.get("anchors", 1),
+        "HEAD": shape.d_head,
+        "HEAD_LANES": lanes["keys"],
+        "VALUE": shape.d_value,
+        "VALUE_LANES": lanes["values"],
+        "CONTEXT_LANES": lanes["contexts"],
+        "MOST_LANES": most_lanes,
+        "DIGITS": f"32'h{shape.input_bytes}",
+        "TEXT_BITS": TEXT_BITS,
+        "READY_AT": places[READY],
+        "NEXT_LINE_AT": next_line,
+        "DASH_AT": dash,
+    }
+    given = ", ".join(f".{name}({value})" for name, value in parameters.items())
+    return "\n".join(
+        [
+            f"// {module.top} behind a serial line.",
+            f"module {TOP}(",
+            "  input wire clk, input wire reset_n, input wire uart_rx,",
+            "  output wire uart_tx, output wire led",
+            ");",
+            "  wire rst, busy;",
+            "  assign led = !busy;",
+            "  entrain_reset resetting(.clk(clk), .reset_n(reset_n), .rst(rst));",
+            f"  wire [{TEXT_BITS - 1}:0] text_address;",
+            "  wire [7:0] text_character;",
+            "  entrain_texts texts(.clk(clk), .address(text_address), .data(text_character));",
+            f"  wire [{8 * most_lanes - 1}:0] feed_data;",
+            "  wire [3:0] feed_valid, feed_ready;",
+            f"  wire [{8 * lanes['contexts'] - 1}:0] contexts_data;",
+            "  wire contexts_valid, contexts_ready;",
+            *_table(module, table_words),
+            f"  entrain_bridge #({given}) bridge(",
+            "    .clk(clk), .rst(rst), .uart_rx(uart_rx), .uart_tx(uart_tx), .busy(busy),",
+            "    .text_address(text_address), .text_character(text_character),",
+            "    .feed_data(feed_data), .feed_valid(feed_valid), .feed_ready(feed_ready),",
+            "    .contexts_data(contexts_data), .contexts_valid(contexts_valid),",
+            "    .contexts_ready(contexts_ready)",
+            "  );",
+            f"  {module.top} block(",
+            "    " + ",\n    ".join(_connections(lanes, most_lanes, table_words)),
+            "  );",
+            *([] if shape.d_osc else ["  assign feed_ready[0] = 1'b0;"]),
+            "endmodule",
+            "",
+        ]
+    )
+
+
+_STREAMS = ("anchors", "keys", "values", "queries")  # as entrain_feeder.v numbers them
+
+
+def _connections(lanes: Mapping[str, int], most_lanes: int, table_words: int) -> list[str]:
+    connected = [".clk(clk), .rst(rst)"]
+    for number, name in enumerate(_STREAMS):
+        if name in lanes:
+            bits = f"{8 * most_lanes - 1}:{8 * (most_lanes - lanes[name])}"
+            connected.append(
+                f".{name}_data(feed_data[{bits}]), "
+                f".{name}_valid(feed_valid[{number}]), .{name}_ready(feed_ready[{number}])"
+            )
+    outputs = ["contexts", "table"] if table_words else ["contexts"]
+    for name in outputs:
+        ends = (f".{name}_{end}({name}_{end})" for end in ("data", "valid", "ready"))
+        connected.append(", ".join(ends))
+    return connected
+
+
+def _table(module: Module, words: int) -> list[str]:
+    """What fills the block's table after a reset, if it has one."""
+    if not words:
+        return []
+    address_bits = max(1, (words - 1).bit_length())
+    return [
+        f"  wire [{_bits(module, 'table') - 1}:0] table_data;",
+        f"  wire [{address_bits - 1}:0] table_address;",
+        "  wire table_valid, table_ready;",
+        "  entrain_table_words table_words(.clk(clk), .address(table_address), .data(table_data));",
+        f"  entrain_table #(.DEPTH({words}), .ADDRESS_BITS({address_bits})) filling(",
+        "    .clk(clk), .rst(rst), .address(table_address), .valid(table_valid),",
+        "    .ready(table_ready)",
+        "  );",
+    ]
