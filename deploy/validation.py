@@ -91,7 +91,7 @@ def compare_outputs(
     given = buffers(model.inputs, golden)
     answers = [_outputs(model, client.classify(one)) for one in given]
     return tuple(
-        _compared(
+        compared_with(
             output,
             [answer[output.name].tobytes() for answer in answers],
             golden[output.name],
@@ -118,7 +118,7 @@ def compare_layers(
     """
     traces = [client.trace(one) for one in buffers(model.inputs, golden)]
     return tuple(
-        _compared(layer, [trace.get(layer.id, b"") for trace in traces], golden[layer.name])
+        compared_with(layer, [trace.get(layer.id, b"") for trace in traces], golden[layer.name])
         for layer in model.layers
     )
 
@@ -128,7 +128,17 @@ def first_divergence(compared: tuple[Compared, ...]) -> Compared | None:
     return next((each for each in compared if each.differing), None)
 
 
-def _compared(tensor: TensorRecord, answers: list[bytes], expected: Array) -> Compared:
+def compared_with(tensor: TensorRecord, answers: list[bytes], expected: Array) -> Compared:
+    """What a device answered of one tensor beside its golden integers.
+
+    Args:
+        tensor: what the answers are.
+        answers: bytes, one answer an inference.
+        expected: integers [N, ...].
+
+    Raises:
+        ProtocolError: an answer is too short or too long.
+    """
     elements = differing = largest = 0
     first = None
     for inference, (answer, wanted) in enumerate(zip(answers, expected, strict=True)):

@@ -24,6 +24,7 @@ from entrain.deploy.cli import (
     experiment,
     export,
     flash,
+    fpga,
     lower,
     profile,
     quantize,
@@ -62,6 +63,7 @@ GROUPS: dict[str, tuple[str, dict[str, Callable[..., None]]]] = {
             "show": experiment.show,
         },
     ),
+    "fpga": ("The oscillators as a block of hardware.", fpga.COMMANDS),
 }
 
 INTERRUPTED = 130

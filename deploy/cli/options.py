@@ -46,7 +46,9 @@ BoardNames = Annotated[
         "--boards", help="Names of boards to emulate, separated by commas; without it, mps2-an386."
     ),
 ]
-Device = Annotated[str | None, typer.Option("--device", help="qemu[:BOARD] or serial:PORT[:BAUD].")]
+Device = Annotated[
+    str | None, typer.Option("--device", help="qemu[:BOARD], serial:PORT[:BAUD] or fpga-sim.")
+]
 Samples = Annotated[
     int | None, typer.Option("--samples", min=1, help="How many test samples; without it, all.")
 ]

@@ -1,4 +1,4 @@
-"""Where a device is: ``qemu[:BOARD]`` or ``serial:PORT[:BAUD]``."""
+"""Where a device is: ``qemu[:BOARD]``, ``serial:PORT[:BAUD]`` or ``fpga-sim``."""
 
 from __future__ import annotations
 
@@ -32,7 +32,15 @@ class SerialAddress:
         return f"serial:{self.port}:{self.baud}"
 
 
-Address = QemuAddress | SerialAddress
+@dataclass(frozen=True)
+class FpgaSimAddress:
+    """A simulated FPGA; every connection starts one of its own."""
+
+    def __str__(self) -> str:
+        return "fpga-sim"
+
+
+Address = QemuAddress | SerialAddress | FpgaSimAddress
 
 
 def parse_address(text: str) -> Address:
@@ -46,7 +54,7 @@ def parse_address(text: str) -> Address:
         raise UsageError(
             f"no device is addressed by {text!r}",
             where="--device",
-            remedy="use qemu, qemu:BOARD, serial:PORT or serial:PORT:BAUD",
+            remedy="use qemu, qemu:BOARD, serial:PORT, serial:PORT:BAUD or fpga-sim",
         )
     return SCHEMES[scheme](rest)
 
@@ -69,4 +77,16 @@ def _parse_serial(rest: str) -> SerialAddress:
     return address
 
 
-SCHEMES: dict[str, Callable[[str], Address]] = {"qemu": _parse_qemu, "serial": _parse_serial}
+def _parse_fpga_sim(rest: str) -> FpgaSimAddress:
+    if rest:
+        raise UsageError(
+            f"'fpga-sim:{rest}' names no device", where="--device", remedy="use fpga-sim"
+        )
+    return FpgaSimAddress()
+
+
+SCHEMES: dict[str, Callable[[str], Address]] = {
+    "qemu": _parse_qemu,
+    "serial": _parse_serial,
+    "fpga-sim": _parse_fpga_sim,
+}

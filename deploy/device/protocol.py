@@ -30,10 +30,14 @@ class Profile:
 
 @dataclass(frozen=True)
 class Timing:
-    """The device's clock, in microseconds, before the first and after the last inference."""
+    """The device's clock, in microseconds, before the first and after the last inference.
+
+    ``cycles`` counts those of all inferences, on a device that says so: a block in an FPGA.
+    """
 
     laps_us: tuple[int, int]
     inferences: int
+    cycles: int | None = None
 
     @property
     def microseconds_per_inference(self) -> float:
@@ -127,7 +131,10 @@ def parse_timing(lines: list[str], inferences: int) -> Timing:
     laps = parse_laps(lines)
     if len(laps) != 2 or laps[0] > laps[1]:
         raise ProtocolError(f"expected two times in order, but the device sent {_shown(lines)}")
-    return Timing(laps_us=(laps[0], laps[1]), inferences=inferences)
+    # cycles of a microsecond, whole microseconds, and cycles beyond them
+    counts = [re.fullmatch(r"m-cycles-([0-9]{1,4})x([0-9]{1,20})\+([0-9]{1,4})", x) for x in lines]
+    cycles = next((int(c[1]) * int(c[2]) + int(c[3]) for c in counts if c), None)
+    return Timing(laps_us=(laps[0], laps[1]), inferences=inferences, cycles=cycles)
 
 
 def parse_scores(lines: list[str]) -> list[float]:
