@@ -215,8 +215,8 @@ def _softmax(block: SoftmaxBlock, sizes: Sizes) -> Block:
 
 def _moments(sizes: Sizes, components: int) -> tuple[Memory, ...]:
     return (
-        Memory("moments", components * sizes.d_value, 16, "s22", MOMENT_BITS),
-        Memory("value_sums", sizes.d_value, 8, "s32", SUM_BITS),
+        Memory("moments", components * (sizes.d_value + 1), 16, "s22", MOMENT_BITS),
+        Memory("value_sums", sizes.d_value + 1, 8, "s32", SUM_BITS),
     )
 
 

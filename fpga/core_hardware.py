@@ -6,11 +6,12 @@ import numpy as np
 
 from entrain.deploy.arithmetic import IntArray
 from entrain.fpga.packing import packed, unpacked
-from entrain.fpga.reference import COUPLING_BITS, WEIGHT_BITS, Flags, Settled, SettlingCore
+from entrain.fpga.reference import WEIGHT_BITS, Flags, Settled, SettlingCore
 from entrain.fpga.simulation import Simulator
 from entrain.fpga.verilog import Block, Memory, Port
 
 ANCHOR_BITS, STATE_BITS, FLAG_BITS, ADDRESS_BITS = 8, 16, 4, 16
+COUPLING_PORT_BITS = 16  # 15 bits and a sign, which is 0
 
 
 def core_block(core: SettlingCore) -> Block:
@@ -31,7 +32,7 @@ def core_block(core: SettlingCore) -> Block:
         ),
         (
             Port("anchors", "s8", ANCHOR_BITS),
-            Port("couplings", f"u{COUPLING_BITS}", COUPLING_BITS),
+            Port("couplings", f"s{COUPLING_PORT_BITS}", COUPLING_PORT_BITS),
         ),
         (
             Port("states", f"(s16[{components}], u4)", STATE_BITS * components + FLAG_BITS),
@@ -57,7 +58,7 @@ def settled_in(
     streams = simulator.run(
         {
             "anchors": packed(np.reshape(core.anchors, (-1, 1)), ANCHOR_BITS),
-            "couplings": packed(np.reshape(couplings, (-1, 1)), COUPLING_BITS),
+            "couplings": packed(np.reshape(couplings, (-1, 1)), COUPLING_PORT_BITS),
         },
         {"states": queries, "weights": queries * tokens},
         most_cycles=2000 + 40 * (queries + 2) * (tokens + 20) * (components + 8),
