@@ -129,5 +129,5 @@ BLOCKS: dict[str, Callable[[np.random.Generator, Sizes, int], Trial]] = {
     "oscillator separable": _oscillator("separable"),
     "softmax": _softmax("softmax", WEIGHT_BITS),
     # two products of weights and values a DSP block, as of queries and keys
-    "softmax 8-bit": _softmax("softmax 8-bit", 8),
+    "softmax 8 bit": _softmax("softmax 8 bit", 8),
 }
