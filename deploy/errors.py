@@ -86,23 +86,7 @@ class ToolError(EntrainError):
 
 
 class FpgaToolFailed(ToolError):
-    """A synthesis, place-and-route or packing program ran and failed.
-
-    Args:
-        tool: the program's name.
-        said: its first line of error.
-        log: the file that holds everything it printed.
-        remedy: what the reader can do about it.
-    """
-
-    def __init__(self, tool: str, said: str, *, log: str, remedy: str | None = None) -> None:
-        super().__init__(
-            f"{tool} failed: {said}",
-            where=log,
-            remedy=remedy or "the file named above holds everything that it printed",
-        )
-        self.tool = tool
-        self.said = said
+    """A program of the FPGA flow ran and failed; where: the log of everything that it printed."""
 
 
 class CheckFailed(EntrainError):

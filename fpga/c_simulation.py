@@ -16,9 +16,10 @@ import tempfile
 from pathlib import Path
 
 from entrain.deploy.arithmetic import IntArray
-from entrain.deploy.errors import FpgaToolFailed, ToolError
+from entrain.deploy.errors import ToolError
 from entrain.fpga.kept import kept, log_of
 from entrain.fpga.reference import Integers, OscillatorBlock, Settled, SettlingCore, SoftmaxBlock
+from entrain.fpga.tools import tool_failed
 from entrain.fpga.vitis_instance import Instance
 from entrain.fpga.vitis_vectors import Vectors, attention_vectors, settling_vectors
 
@@ -155,4 +156,4 @@ def _checked(command: list[str], log: Path) -> None:
         lines = ended.stderr.splitlines()
         errors = [line for line in lines if "error:" in line]
         said = next(iter(errors or lines), f"exit status {ended.returncode}")
-        raise FpgaToolFailed(tool, said, log=str(log))
+        raise tool_failed(tool, said, log)

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from entrain.deploy.errors import FpgaToolFailed, ToolError
+from entrain.deploy.errors import ToolError
 from entrain.fpga.packing import Words
 from entrain.fpga.simulation import Module, Simulator, Streams
+from entrain.fpga.tools import tool_failed
 
 TEST = "entrain.fpga.icarus_test"
 
@@ -85,7 +86,7 @@ class IcarusSimulator(Simulator):
                 log_file=self._log,
             )
         except (RuntimeError, SystemExit) as error:  # the runner exits where a tool fails
-            raise FpgaToolFailed("cocotb with Icarus", str(error), log=str(self._log)) from error
+            raise tool_failed("cocotb with Icarus", str(error), self._log) from error
 
 
 def _runner() -> Any:
@@ -98,10 +99,16 @@ def _runner() -> Any:
         raise ToolError("Icarus Verilog is not installed", remedy="apt-get install iverilog")
     try:
         from cocotb_tools.runner import get_runner
+        from find_libpython import find_libpython
     except ImportError as error:
         raise ToolError(
             "cocotb is not installed", remedy="pip install 'entrain-edge[fpga]'"
         ) from error
+    if find_libpython() is None:
+        raise ToolError(
+            "Python's own shared library is not installed, and cocotb runs in it",
+            remedy="apt-get install libpython3-dev",
+        )
     runner = get_runner("icarus")
     runner.log.setLevel("ERROR")
     return runner

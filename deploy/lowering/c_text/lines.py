@@ -10,9 +10,15 @@ from itertools import pairwise
 WIDTH = 100
 _FIRST, _FURTHER = 8, 4  # how much further what is left of a broken line is indented
 # after these a line may be broken, the loosest first
-_BREAKS = ((",", ";"), ("?", ":"), ("||", "&&"), ("+", "-", "|", "^", "&"), ("*", "/", "%"))
+_BREAKS = (
+    (",", ";"),
+    ("?", ":"),
+    ("||", "&&"),
+    ("+", "-", "|", "^", "&", "<<", ">>"),
+    ("*", "/", "%"),
+)
 _RANK = {sign: rank for rank, signs in enumerate(_BREAKS) for sign in signs}
-_BREAK = re.compile(r"(?:[,;]|(?<= )(?:\|\||&&|[-+*/%|^&?:]))(?= )")
+_BREAK = re.compile(r"(?:[,;]|(?<= )(?:\|\||&&|<<|>>|[-+*/%|^&?:]))(?= )")
 _OPENING, _CLOSING = "([{", ")]}"
 
 

@@ -177,6 +177,11 @@ def test_wrapped_lines_hold_the_same_words(parts, depth):
     assert all(each.startswith("  " * depth) for each in lines)
 
 
+def test_a_chain_of_shifts_is_broken_like_any_other():
+    line = " " * 20 + "x = f(name >> " + "a_longer_name >> " * 4 + "1);"
+    assert all(len(each) <= 100 for each in wrapped(line).split("\n"))
+
+
 def test_comments_directives_and_strings_stay_as_they_are():
     text = "\n".join(f"{head}{', x' * 60}" for head in ("/* ", " * ", "#define A ", 'puts("'))
     assert wrapped(text) == text
