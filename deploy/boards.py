@@ -4,26 +4,19 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
-from entrain.deploy.errors import BoardError, UsageError
+from entrain.deploy.board_files import BoardFile, Text, board_named, read_board_file
+from entrain.deploy.errors import BoardError
 from entrain.deploy.meters.modelled import CostCoefficients
-from entrain.deploy.toml import place, read_toml
-
-if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
-
-Text = Annotated[str, Field(min_length=1)]
 
 
-class Board(BaseModel):
+class Board(BoardFile):
     """A board that firmware is built for, as its board.toml describes it.
 
     Attributes:
-        name: the folder's name, by which commands call the board.
-        title: the board's full name, for a person.
         cpu: the core, for instance ``Cortex-M4F``.
         isa: the compiler's flags that choose the instruction set.
         mhz: the core's clock in megahertz.
@@ -37,10 +30,6 @@ class Board(BaseModel):
         cost: coefficients from counted instructions to modelled cycles and energy, or None.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    name: Text
-    title: Text
     cpu: Text
     isa: tuple[Annotated[str, Field(pattern="^-m")], ...]
     mhz: Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -90,52 +79,13 @@ def find_board(name: str) -> Board:
     Raises:
         BoardError: there is none (the error lists those that exist), or its file is wrong.
     """
-    known = boards()
-    if name not in known:
-        raise BoardError(
-            f"no board is called {name!r}", remedy=f"boards that exist: {', '.join(known)}"
-        )
-    return known[name]
+    return board_named(name, boards(), "board")
 
 
 def read_board(path: Path) -> Board:
     """The board that the file ``path`` (…/<name>/board.toml) describes.
 
     Raises:
-        BoardError: the file cannot be read, is not TOML, has an unknown key, lacks one, or has a
-            value that does not make sense; with file and line.
+        BoardError: see :func:`~entrain.deploy.board_files.read_board_file`.
     """
-    try:
-        board = Board.model_validate(read_toml(path))
-    except UsageError as error:
-        raise BoardError(error.what, where=error.where, remedy=error.remedy) from error
-    except ValidationError as error:
-        raise _described(error.errors()[0], path) from error
-    if board.name != path.parent.name:
-        raise BoardError(
-            f"the board calls itself {board.name!r} but its folder is {path.parent.name!r}",
-            where=place(path, ["name"]),
-            remedy="give both the same name",
-        )
-    return board
-
-
-def _described(error: ErrorDetails, path: Path) -> BoardError:
-    keys = [str(key) for key in error["loc"]]
-    dotted = ".".join(keys)
-    if error["type"] == "extra_forbidden":
-        allowed = ", ".join(Board.model_fields)
-        return BoardError(
-            f"unknown key {dotted!r}",
-            where=place(path, keys),
-            remedy=f"remove it, or correct its spelling; a board's keys: {allowed}",
-        )
-    if error["type"] == "missing":
-        return BoardError(
-            f"the key {dotted!r} is missing", where=str(path), remedy="add it; see the other boards"
-        )
-    return BoardError(
-        f"{dotted or 'the file'}: {error['msg']}",
-        where=place(path, keys),
-        remedy="correct the value; see the other boards",
-    )
+    return read_board_file(path, Board)

@@ -29,10 +29,10 @@ from entrain.deploy.lowering.operators.softmax_attention import SoftmaxAttention
 from entrain.deploy.lowering.tensors import one_of
 from entrain.deploy.validation import Compared, compared_with
 from entrain.fpga.attention_hardware import hardware_block
-from entrain.fpga.bridge import TASK, BlockShape, announced
+from entrain.fpga.block_shape import TASK, BlockShape, announced
+from entrain.fpga.built import kept_module
 from entrain.fpga.reference import LONGEST, OscillatorBlock, SoftmaxBlock
 from entrain.fpga.simulation import Module
-from entrain.fpga.verilog import generate
 
 HeadBlock = OscillatorBlock | SoftmaxBlock
 LANES = (4, 2)  # products a cycle, the first that divides a vector's length
@@ -207,7 +207,7 @@ def _anchors(block: HeadBlock) -> tuple[Array, ...]:
 
 
 def hardware(chosen: Coprocessor, folder: Path) -> Module:
-    """The block's Verilog, made in ``folder``.
+    """The block's Verilog, kept in ``folder``.
 
     Raises:
         ToolError: XLS is missing, or refuses the sources.
@@ -227,7 +227,7 @@ def hardware(chosen: Coprocessor, folder: Path) -> Module:
         d_value=shape.d_value,
         lanes=lanes,
     )
-    return generate(block, folder)
+    return kept_module(block, folder)
 
 
 def is_block(client: Client) -> bool:

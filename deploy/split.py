@@ -29,7 +29,8 @@ from entrain.deploy.recipe import task_of
 from entrain.deploy.runs import Run
 from entrain.deploy.simulated_board import Block, block_of
 from entrain.fpga.attention_hardware import contexts_in
-from entrain.fpga.simulation import Simulator, compile_module
+from entrain.fpga.built import simulator_of
+from entrain.fpga.simulation import Simulator
 
 AT_ONCE = 25  # clips whose values are kept in memory
 
@@ -106,7 +107,7 @@ def split_run(run: Run, load: LoadData, clips: int, progress: Progress) -> Split
     part = chosen(data.test, clips)
     with progress.stage(run, "make the block", 1) as step:
         block = block_of(run)
-        simulator = compile_module(block.module, block.folder)
+        simulator = simulator_of(block.module, block.folder)
         step("")
     features = task.inputs(part, checkpoint).numpy()
     return compare_split(run, block, simulator, features, task.truth(part), progress)

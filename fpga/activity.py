@@ -22,7 +22,14 @@ from entrain.fpga.families import FAMILIES
 from entrain.fpga.implementations import block_of, simulated
 from entrain.fpga.netlist_verilog import TOGGLES, counted_netlist
 from entrain.fpga.packing import Words, unpacked
-from entrain.fpga.simulation import Channel, Module, Simulator, Streams
+from entrain.fpga.simulation import (
+    Channel,
+    Module,
+    Simulator,
+    Streams,
+    connections,
+    port_declarations,
+)
 from entrain.fpga.synthesis import Design, synthesise
 from entrain.fpga.vectors import CoreTrial, Trial
 from entrain.fpga.verilog import COMPACT, Block, Pace
@@ -149,22 +156,10 @@ def _watched(block: Block, module: Module, folder: Path) -> Module:
         *(f"(block.{m.name}_read_valid && block.{m.name}_read_ready)" for m in block.memories),
         *(f"block.{m.name}_write_valid" for m in block.memories),
     ]
-    ports, inner = ["input wire clk", "input wire rst"], [".clk(clk)", ".rst(rst)"]
     counts = Channel(ACCESSES, ACCESS_BITS * len(events))
-    for into, channels in ((True, module.inputs), (False, module.outputs)):
-        given, answered = ("input", "output") if into else ("output", "input")
-        for c in channels:
-            ports += [
-                f"{given} wire [{c.bits - 1}:0] {c.name}_data",
-                f"{given} wire {c.name}_valid",
-                f"{answered} wire {c.name}_ready",
-            ]
-            inner += [f".{c.name}_{end}({c.name}_{end})" for end in ("data", "valid", "ready")]
-    ports += [
-        f"output wire [{counts.bits - 1}:0] {ACCESSES}_data",
-        f"output wire {ACCESSES}_valid",
-        f"input wire {ACCESSES}_ready",
-    ]
+    ports = port_declarations(module.inputs, (*module.outputs, counts))
+    streams = [channel.name for channel in (*module.inputs, *module.outputs)]
+    inner = [".clk(clk)", ".rst(rst)", *connections(streams)]
     text = "\n".join(
         [
             f"module {top}({', '.join(ports)});",

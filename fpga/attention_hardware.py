@@ -15,7 +15,7 @@ from entrain.fpga.simulation import Simulator
 from entrain.fpga.verilog import Block, Memory, Port
 
 BYTE, SUM_BITS, MOMENT_BITS, DRIVE_BITS = 8, 32, 22, 24
-STEP_BITS, WEIGHT_BITS = 16, 15
+STEP_BITS, EXPONENTIAL_BITS, DRIVE_KEPT = 16, 15, 15
 MULTIPLIER_BITS = 16
 LEAST_WORDS = 4  # of a memory whose words are read, added to and written back in turn
 
@@ -49,48 +49,12 @@ def hardware_block(
     Raises:
         UsageError: lanes do not divide what they multiply, or a size that the block cannot have.
     """
-    _check(block, d_head, d_value, lanes, value_lanes)
     sizes = Sizes(tokens, queries, d_head, d_value, lanes, value_lanes)
     if isinstance(block, SoftmaxBlock):
         return _softmax(block, sizes)
     if isinstance(block.coupling, RectifiedCoupling):
         return _relu(block, block.coupling, sizes)
     return _separable(block, block.coupling, sizes)
-
-
-def _check(
-    block: OscillatorBlock | SoftmaxBlock, d_head: int, d_value: int, lanes: int, value_lanes: int
-) -> None:
-    if isinstance(block, SoftmaxBlock):
-        if d_value < LEAST_WORDS * value_lanes or d_value % value_lanes:
-            raise UsageError(
-                f"d_value {d_value} with {value_lanes} lanes: a sum would be read again before it "
-                "is written",
-                remedy=f"a multiple of the lanes, {LEAST_WORDS * value_lanes} or more",
-            )
-        if value_lanes % 2 and block.softmax.exponential.largest < 2**BYTE:
-            raise UsageError(
-                f"{value_lanes} lanes for weights of 8 bits",
-                remedy="an even number: a DSP block multiplies two pairs of bytes",
-            )
-    elif isinstance(block.coupling, SeparableCoupling):
-        if block.coupling.bits < WEIGHT_BITS:
-            raise UsageError(
-                f"d_head {d_head}: a drive keeps {block.coupling.bits} bits, the block shifts to "
-                f"{WEIGHT_BITS}",
-                remedy="128 or less",
-            )
-        return
-    elif block.total.epsilon >= 2**15:
-        raise UsageError(
-            f"an epsilon of {block.total.epsilon} steps, more than 15 bits",
-            remedy="a smaller one, or another score scale",
-        )
-    if lanes % 2 or d_head % lanes:
-        raise UsageError(
-            f"{lanes} lanes for d_head {d_head}",
-            remedy="an even number that divides it: a DSP block multiplies two pairs of bytes",
-        )
 
 
 @dataclass(frozen=True)
@@ -115,7 +79,16 @@ class Sizes:
         return 4 * self.d_value
 
     def scored(self) -> tuple[Port, Port]:
-        """Keys and queries, a word of all lanes a transfer."""
+        """Keys and queries, a word of all lanes a transfer.
+
+        Raises:
+            UsageError: the lanes do not divide them.
+        """
+        if self.lanes % 2 or self.d_head % self.lanes:
+            raise UsageError(
+                f"{self.lanes} lanes for d_head {self.d_head}",
+                remedy="an even number that divides it: a DSP block multiplies two pairs of bytes",
+            )
         word = f"s8[{self.lanes}]"
         return Port("keys", word, BYTE * self.lanes), Port("queries", word, BYTE * self.lanes)
 
@@ -130,6 +103,11 @@ class Sizes:
 def _relu(block: OscillatorBlock, coupling: RectifiedCoupling, sizes: Sizes) -> Block:
     components = block.anchors.shape[1]
     keys, queries = sizes.scored()
+    if block.total.epsilon >= 2**15:
+        raise UsageError(
+            f"an epsilon of {block.total.epsilon} steps, more than 15 bits",
+            remedy="a smaller one, or another score scale",
+        )
     return Block(
         "entrain_oscillator_relu",
         "relu_block",
@@ -152,6 +130,12 @@ def _relu(block: OscillatorBlock, coupling: RectifiedCoupling, sizes: Sizes) -> 
 
 def _separable(block: OscillatorBlock, coupling: SeparableCoupling, sizes: Sizes) -> Block:
     components = block.anchors.shape[1]
+    if coupling.bits < DRIVE_KEPT:
+        raise UsageError(
+            f"d_head {sizes.d_head}: a drive keeps {coupling.bits} bits, the block shifts to "
+            f"{DRIVE_KEPT}",
+            remedy="128 or less",
+        )
     return Block(
         "entrain_oscillator_separable",
         "separable_block",
@@ -174,6 +158,17 @@ def _separable(block: OscillatorBlock, coupling: SeparableCoupling, sizes: Sizes
 def _softmax(block: SoftmaxBlock, sizes: Sizes) -> Block:
     exponential = block.softmax.exponential
     narrow = exponential.largest < 2**BYTE
+    if sizes.d_value < LEAST_WORDS * sizes.value_lanes or sizes.d_value % sizes.value_lanes:
+        raise UsageError(
+            f"d_value {sizes.d_value} with {sizes.value_lanes} lanes: a sum would be read again "
+            "before it is written",
+            remedy=f"a multiple of the lanes, {LEAST_WORDS * sizes.value_lanes} or more",
+        )
+    if narrow and sizes.value_lanes % 2:
+        raise UsageError(
+            f"{sizes.value_lanes} lanes for weights of 8 bits",
+            remedy="an even number: a DSP block multiplies two pairs of bytes",
+        )
     lane = f"s8[{sizes.value_lanes}]"
     sums, bits = f"s32[{sizes.value_lanes}]", SUM_BITS * sizes.value_lanes
     words = sizes.d_value // sizes.value_lanes
@@ -190,7 +185,7 @@ def _softmax(block: SoftmaxBlock, sizes: Sizes) -> Block:
             f"s32:{block.zero_point}",
         ),
         (
-            Port("table", "u15", WEIGHT_BITS),
+            Port("table", "u15", EXPONENTIAL_BITS),
             keys,
             Port("values", lane, BYTE * sizes.value_lanes),
             queries,
@@ -199,14 +194,8 @@ def _softmax(block: SoftmaxBlock, sizes: Sizes) -> Block:
         (
             sizes.keys,
             Memory("steps", 2 * sizes.tokens, 16, "s16", STEP_BITS),
-            Memory("exponentials", ENTRIES, 16, "u15", WEIGHT_BITS),
-            Memory(
-                "values_memory",
-                sizes.tokens * words,
-                16,
-                lane,
-                BYTE * sizes.value_lanes,
-            ),
+            Memory("exponentials", ENTRIES, 16, "u15", EXPONENTIAL_BITS),
+            Memory("values_memory", sizes.tokens * words, 16, lane, BYTE * sizes.value_lanes),
             Memory("sums", words, 8, sums, bits),
             Memory("rows", 2 * words, 8, sums, bits),
         ),
@@ -278,7 +267,7 @@ def contexts_in(
     d_value = values.shape[2]
     inputs = {"keys": keys, "values": values, "queries": queries}
     if isinstance(block, SoftmaxBlock):
-        given = {"table": packed(block.softmax.exponential.table[:, None], WEIGHT_BITS)}
+        given = {"table": packed(block.softmax.exponential.table[:, None], EXPONENTIAL_BITS)}
     else:
         given = {"anchors": packed(np.tile(block.anchors, (sequences, 1)).reshape(-1, 1), BYTE)}
     for name, numbers in inputs.items():

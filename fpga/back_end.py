@@ -12,6 +12,7 @@ from entrain.fpga.bitstream import Bitstream, pack
 from entrain.fpga.boards import FpgaBoard
 from entrain.fpga.families import FAMILIES
 from entrain.fpga.place_and_route import Layout, place_and_route
+from entrain.fpga.progress import Told, tell_nobody
 from entrain.fpga.synthesis import Design, Netlist, synthesise
 
 SEEDS = (1, 2, 3, 4, 5)
@@ -63,6 +64,7 @@ def implement(
     *,
     seeds: Sequence[int] = SEEDS,
     target_mhz: float | None = None,
+    told: Told = tell_nobody,
 ) -> Implementation:
     """Synthesise ``design``, place and route it with every seed, make the fastest's bitstream.
 
@@ -75,6 +77,7 @@ def implement(
         folder: where results are kept; it may be one for all designs and boards.
         seeds: of the placer, one or more.
         target_mhz: the clock to strive for, in megahertz; the board's own unless given.
+        told: hears how far it is.
 
     Raises:
         UsageError: no seed, an unreadable source, or nothing clocked.
@@ -84,15 +87,18 @@ def implement(
     """
     if not seeds:
         raise UsageError("placing needs a seed at least")
+    target, steps = target_mhz or board.clock_mhz, len(seeds) + 2
+    told(0, steps, "synthesise")
     netlist = synthesise(design, board, folder)
-    target = board.clock_mhz if target_mhz is None else target_mhz
-    layouts = tuple(
-        place_and_route(netlist, board, folder, seed=seed, target_mhz=target) for seed in seeds
-    )
+    layouts: list[Layout] = []
+    for done, seed in enumerate(seeds, 1):
+        told(done, steps, f"place and route, seed {seed}")
+        layouts.append(place_and_route(netlist, board, folder, seed=seed, target_mhz=target))
+    told(steps - 1, steps, "bitstream")
     fastest = max(layouts, key=lambda layout: layout.fmax_mhz)
-    return Implementation(
-        netlist, layouts, pack(fastest, board, folder), cost(netlist, layouts, board)
-    )
+    bitstream = pack(fastest, board, folder)
+    told(steps, steps, f"{fastest.fmax_mhz:.1f} MHz with seed {fastest.seed}")
+    return Implementation(netlist, tuple(layouts), bitstream, cost(netlist, layouts, board))
 
 
 def cost(netlist: Netlist, layouts: Sequence[Layout], board: FpgaBoard) -> Cost:

@@ -1,27 +1,25 @@
 """A block behind a serial line: the firmware's grammar in hardware, for a board or a simulator.
 
 The bridge (``rtl/entrain_bridge.v``) is the same for every block; its sizes are parameters, and its
-texts are written here. The input of an inference is the bytes of one sequence, in the order of
-``BlockShape.parts``; the output is its contexts.
+texts are those of ``bridge_texts``. The input of an inference is the bytes of one sequence, in the
+order of ``BlockShape.parts``; the output is its contexts.
 """
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from pathlib import Path
 
 from entrain.deploy.errors import UsageError
 from entrain.deploy.files import write_whole
+from entrain.fpga.block_shape import BlockShape, announced
+from entrain.fpga.bridge_texts import READY, memory_of, places_of, texts
 from entrain.fpga.primitives import FOLDER
 from entrain.fpga.primitives import RAM as RAM_SOURCE
 from entrain.fpga.simulation import Module
 from entrain.fpga.synthesis import Design
 
-VERSION = "entrain 0.1.0"
-TASK = "attention"
 TOP = "entrain_board"
 BAUD = 115_200
 PATIENCE_SECONDS = 2  # the firmware's: for which the next byte of a block is waited for
@@ -36,53 +34,6 @@ SOURCES = tuple(
         *("reset", "runner", "table", "uart"),
     )
 )
-
-
-@dataclass(frozen=True)
-class BlockShape:
-    """What a block takes and gives.
-
-    Attributes:
-        tokens: of a sequence.
-        queries: of a sequence.
-        d_head: components of a query or key.
-        d_value: components of a value or context.
-        d_osc: components of an anchor; 0 of a block without anchors.
-    """
-
-    tokens: int
-    queries: int
-    d_head: int
-    d_value: int
-    d_osc: int
-
-    @property
-    def parts(self) -> dict[str, tuple[int, int]]:
-        """Vectors and their bytes, by the stream's name, in the order of an input."""
-        anchors = {"anchors": (self.tokens, self.d_osc)} if self.d_osc else {}
-        return {
-            **anchors,
-            "keys": (self.tokens, self.d_head),
-            "values": (self.tokens, self.d_value),
-            "queries": (self.queries, self.d_head),
-        }
-
-    @property
-    def input_bytes(self) -> int:
-        """Bytes of an input."""
-        return sum(vectors * size for vectors, size in self.parts.values())
-
-    @property
-    def output_bytes(self) -> int:
-        """Bytes of an output."""
-        return self.queries * self.d_value
-
-    def __str__(self) -> str:
-        """As the bridge announces it."""
-        return (
-            f"tokens={self.tokens} queries={self.queries} d_head={self.d_head} "
-            f"d_value={self.d_value} d_osc={self.d_osc}"
-        )
 
 
 @dataclass(frozen=True)
@@ -123,17 +74,6 @@ def line_of(name: str, clock_mhz: float, baud: int = BAUD) -> Line:
     return Line(name, clocks, int(clock_mhz), PATIENCE_SECONDS * clock)
 
 
-def identity(module: Module) -> str:
-    """A number, in hexadecimal digits, of everything that the block's sources say."""
-    text = b"".join(source.read_bytes() for source in module.sources)
-    return f"{zlib.crc32(text):08x}"
-
-
-def announced(module: Module, shape: BlockShape) -> str:
-    """What ``profile`` answers of the block: its name, its shape and its identity."""
-    return f"{VERSION} {module.top} {shape} identity={identity(module)}"
-
-
 def bridged(
     module: Module, shape: BlockShape, line: Line, folder: Path, *, table: Sequence[int] = ()
 ) -> Design:
@@ -154,13 +94,13 @@ def bridged(
     """
     _check(module, shape, table)
     folder.mkdir(parents=True, exist_ok=True)
-    texts = _texts(module, shape, line)
-    generated = {"entrain_texts.v": _memory("entrain_texts", _bytes(texts), 8, 2**TEXT_BITS)}
+    answers = texts(line.name, announced(module, shape), shape.input_bytes, line.clock_mhz)
+    generated = {"entrain_texts.v": _memory("entrain_texts", memory_of(answers), 8, 2**TEXT_BITS)}
     if table:
         bits = _bits(module, "table")
         words = [word & (1 << bits) - 1 for word in table]
         generated["entrain_table_words.v"] = _memory("entrain_table_words", words, bits, len(words))
-    generated[f"{TOP}.v"] = _top(module, shape, line, texts, len(table))
+    generated[f"{TOP}.v"] = _top(module, shape, line, places_of(answers), len(table))
     for name, text in generated.items():
         write_whole(folder / name, text)
     sources = {path.name: path for path in (*module.sources, *SOURCES, RAM_SOURCE)}
@@ -197,104 +137,6 @@ def _bits(module: Module, name: str) -> int:
     return next(channel.bits for channel in module.inputs if channel.name == name)
 
 
-# What the texts hold besides characters; see rtl/entrain_printer.v.
-END, STOP, IN, OUT, WARMUPS, INFERENCES, MICROSECONDS, TICKS, RUN_WARMUPS, RUN, RUN_ONCE = map(
-    chr, range(0x80, 0x8B)
-)
-
-USAGES = (
-    "name",
-    "profile",
-    "db load N | db HEX | db print",
-    "infer [N [W]]",
-    "results",
-    "load N, then N bytes and their CRC-32, low byte first",
-    "classify N, then as load; infers once and answers as raw",
-    "raw",
-    "stack",
-    "help",
-)
-READY, FIRST_USAGE = 1, 32
-TABLE = 64  # places, of one byte each: where the texts begin
-ALIGNED = 8
-RAW_BYTES = f"m-raw-[{OUT}]"
-RESULTS = f"m-results-[{OUT}]"
-
-
-def _texts(module: Module, shape: BlockShape, line: Line) -> list[str]:
-    """The texts in the order in which entrain_bridge.v numbers them.
-
-    Behind them the two of ``db print``: what stands between two lines, and between two bytes.
-    """
-    infer = [
-        f"m-warmup-start-{WARMUPS}",
-        f"{RUN_WARMUPS}m-warmup-done",
-        f"m-infer-start-{INFERENCES}",
-        f"{RUN}m-lap-us-0",  # the clock starts with the first inference
-        f"m-lap-us-{MICROSECONDS}",
-        f"m-cycles-{line.clock_mhz}x{MICROSECONDS}+{TICKS}",
-        "m-infer-done",
-        RESULTS,
-    ]
-    errors = (
-        "unknown command",
-        "command longer than 80 characters",
-        "unprintable character in a command",
-        "received bytes were lost",
-        "usage: db load N, db HEX or db print",
-        "usage: infer [N [W]], N from 1 and W from 0 to 1000000",
-        f"the model takes {shape.input_bytes} bytes",
-        "no load under way: db load N first",
-        "odd number of hexadecimal digits",
-        "not a hexadecimal digit",
-        "more bytes than the model takes",
-        "no input loaded",
-        "nothing inferred yet",
-        "the length must be a number up to 16777216",
-        "wrong CRC-32",
-        "the block stopped short",
-    )
-    texts = [
-        _lines("m-timestamp-mode-performance", "m-init-done"),
-        f"m-ready\r\n{STOP}",
-        _lines(f"m-name-dut-[{line.name}]"),
-        _lines(f"m-profile-[{announced(module, shape)}]", f"m-model-[{TASK}]"),
-        _lines(f"m-[Expecting {shape.input_bytes} bytes]"),
-        _lines("m-load-done"),
-        _lines(*infer),
-        _lines(RESULTS),
-        _lines(RAW_BYTES),
-        _lines(f"{RUN_ONCE}{RAW_BYTES}"),
-        _lines(f"m-buffer-{IN}"),
-        _lines("e-[this board does not watch its stack]"),
-        _lines(*(f"m-help-[{usage}]" for usage in USAGES)),
-        *(_lines(f"e-[{error}]") for error in errors),
-    ]
-    texts += [""] * (FIRST_USAGE - len(texts))
-    texts += [_lines(f"e-[usage: {usage}]") for usage in USAGES]
-    return [*texts, f"\r\n{_lines(f'm-buffer-{IN}')}", _lines(f"-{IN}")]
-
-
-def _lines(*lines: str) -> str:
-    return "".join(f"{line}\r\n" for line in lines) + END
-
-
-def _places(texts: Sequence[str]) -> list[int]:
-    """Where each text begins: behind the table, at a multiple of eight."""
-    lengths = (-(-len(text) // ALIGNED) * ALIGNED for text in texts)
-    return list(accumulate(lengths, initial=TABLE))[:-1]
-
-
-def _bytes(texts: Sequence[str]) -> bytes:
-    """The table and the texts."""
-    places = _places(texts)
-    memory = bytearray(places[-1] + len(texts[-1]))
-    memory[: len(places)] = bytes(place // ALIGNED for place in places)
-    for place, text in zip(places, texts, strict=True):
-        memory[place : place + len(text)] = text.encode("latin-1")
-    return bytes(memory)
-
-
 def _memory(name: str, words: Sequence[int], bits: int, depth: int) -> str:
     """A module that answers each address with its word, a cycle later."""
     if len(words) > depth:
@@ -319,9 +161,8 @@ def _memory(name: str, words: Sequence[int], bits: int, depth: int) -> str:
 
 
 def _top(
-    module: Module, shape: BlockShape, line: Line, texts: Sequence[str], table_words: int
+    module: Module, shape: BlockShape, line: Line, places: Sequence[int], table_words: int
 ) -> str:
-    places = _places(texts)
     *_, next_line, dash = places
     lanes = _lanes(module)
     most_lanes = max(lanes.values())

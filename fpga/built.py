@@ -7,8 +7,9 @@ from pathlib import Path
 from entrain.fpga import simulation, verilog
 from entrain.fpga.just_in_time import SOURCES
 from entrain.fpga.kept import kept
+from entrain.fpga.primitives import PRIMITIVES
 from entrain.fpga.simulation import Channel, Module, Simulator, compile_module
-from entrain.fpga.verilog import COMPACT, PRIMITIVES, RTL, Block, Pace, generate
+from entrain.fpga.verilog import COMPACT, Block, Pace, generate
 
 
 def kept_module(block: Block, folder: Path, pace: Pace = COMPACT) -> Module:
@@ -24,7 +25,7 @@ def kept_module(block: Block, folder: Path, pace: Pace = COMPACT) -> Module:
     own = sorted(path for path in place.iterdir() if path.suffix in {".v", ".sv"})
     return Module(
         block.name,
-        (*own, *(RTL / f"{name}.v" for name in PRIMITIVES)),
+        (*own, *PRIMITIVES),
         tuple(Channel(port.name, port.bits) for port in block.inputs),
         tuple(Channel(port.name, port.bits) for port in block.outputs),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from entrain.fpga.families.family import Cells, count
 from entrain.fpga.implementations import block_of
 from entrain.fpga.pins import pinned
 from entrain.fpga.place_and_route import place_and_route
+from entrain.fpga.progress import Told
 from entrain.fpga.resources import Resources
 from entrain.fpga.simulation import Module
 from entrain.fpga.synthesis import synthesise
@@ -68,9 +69,6 @@ class Compared:
     def cells_times_cycles(self) -> float:
         """Look-up tables times cycles a query."""
         return self.cells.luts * self.cycles
-
-
-Told = Callable[[int, int, str], None]  # done, of how many, what
 
 
 def compare(

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from entrain.deploy.errors import UsageError
-from entrain.fpga.back_end import Implementation, cost
-from entrain.fpga.bitstream import pack
+from entrain.fpga.back_end import Implementation, implement
+from entrain.fpga.block_shape import BlockShape
 from entrain.fpga.blocks import Sizes, block_named
 from entrain.fpga.boards import FpgaBoard
-from entrain.fpga.bridge import BlockShape, bridged, line_of
+from entrain.fpga.bridge import bridged, line_of
 from entrain.fpga.built import kept_module
 from entrain.fpga.families import FAMILIES
 from entrain.fpga.implementations import block_of
-from entrain.fpga.place_and_route import Layout, place_and_route
+from entrain.fpga.progress import Told
 from entrain.fpga.reference import OscillatorBlock
-from entrain.fpga.synthesis import Design, synthesise
+from entrain.fpga.synthesis import Design
 from entrain.fpga.vectors import CoreTrial
-
-Told = Callable[[int, int, str], None]  # done, of how many, what
 
 
 def deployed(name: str, sizes: Sizes, board: FpgaBoard, folder: Path) -> Design:
@@ -60,17 +57,6 @@ def implemented(
         DoesNotFit: the FPGA has too few cells of a kind.
         ToolError: a tool is missing or failed.
     """
-    steps = seeds + 2
-    told(0, steps, "synthesise")
-    netlist = synthesise(deployed(name, sizes, board, folder), board, folder)
-    layouts: list[Layout] = []
-    for seed in range(1, seeds + 1):
-        told(seed, steps, f"place and route, seed {seed}")
-        layouts.append(
-            place_and_route(netlist, board, folder, seed=seed, target_mhz=2 * board.clock_mhz)
-        )
-    told(seeds + 1, steps, "bitstream")
-    fastest = max(layouts, key=lambda layout: layout.fmax_mhz)
-    bitstream = pack(fastest, board, folder)
-    told(steps, steps, f"{fastest.fmax_mhz:.1f} MHz with seed {fastest.seed}")
-    return Implementation(netlist, tuple(layouts), bitstream, cost(netlist, layouts, board))
+    design = deployed(name, sizes, board, folder)
+    target = 2 * board.clock_mhz  # nextpnr strives for what it is asked, and stops there
+    return implement(design, board, folder, seeds=range(1, seeds + 1), target_mhz=target, told=told)

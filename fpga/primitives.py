@@ -7,8 +7,8 @@ from pathlib import Path
 FOLDER = Path(__file__).parent / "rtl"
 
 RAM = FOLDER / "entrain_ram.v"
-MULTIPLY = FOLDER / "entrain_multiply.v"
+MEMORY = FOLDER / "entrain_memory.v"
 DUAL_MULTIPLY = FOLDER / "entrain_dual_multiply.v"
 
-# All of them; a design may be given more than it instantiates.
-PRIMITIVES = (RAM, MULTIPLY, DUAL_MULTIPLY)
+# All that a block may instantiate; it may be given more than it does.
+PRIMITIVES = (MEMORY, RAM, DUAL_MULTIPLY)

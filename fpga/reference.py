@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntFlag
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,21 +59,6 @@ class Flags(IntFlag):
     SATURATED = 8
 
 
-class AttentionBlock(Protocol):
-    """Queries, keys and values in, contexts out."""
-
-    @property
-    def zero_point(self) -> int:
-        """Of the contexts."""
-
-    def contexts(self, queries: IntArray, keys: IntArray, values: IntArray) -> Integers:
-        """Contexts [queries, d_value], from -128 to 127.
-
-        Raises:
-            OverflowError: an intermediate leaves the range that was proved for it.
-        """
-
-
 @dataclass(frozen=True, eq=False)
 class OscillatorBlock:
     """Oscillator attention with the factorised read-out (p = 1).
@@ -108,7 +92,11 @@ class OscillatorBlock:
         return self.total.field(self.coupling.weights(q @ k.T) @ r, bias)
 
     def contexts(self, queries: IntArray, keys: IntArray, values: IntArray) -> Integers:
-        """See :class:`AttentionBlock`."""
+        """Contexts [queries, d_value], from -128 to 127.
+
+        Raises:
+            OverflowError: an intermediate leaves the range that was proved for it.
+        """
         states = settle(self.fields(queries, keys))
         context = self.read_out.mean(states, self.anchors, values)
         return np.clip(context + self.zero_point, -128, 127)
@@ -129,7 +117,11 @@ class SoftmaxBlock:
     zero_point: int
 
     def contexts(self, queries: IntArray, keys: IntArray, values: IntArray) -> Integers:
-        """See :class:`AttentionBlock`."""
+        """Contexts [queries, d_value], from -128 to 127.
+
+        Raises:
+            OverflowError: an intermediate leaves the range that was proved for it.
+        """
         scores = queries.astype(np.int64) @ keys.astype(np.int64).T
         context = self.softmax.average(scores, values)
         return np.clip(context + self.zero_point, -128, 127)

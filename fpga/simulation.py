@@ -11,20 +11,22 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from entrain.deploy.errors import ToolError
+from entrain.deploy.files import write_whole
 from entrain.fpga.kept import kept
+from entrain.fpga.primitives import FOLDER
+from entrain.fpga.tools import tool_failed
 
 Words = NDArray[np.uint32]
 
-TESTBENCH = Path(str(files("entrain.fpga"))) / "rtl" / "testbench.cpp"
+TESTBENCH = FOLDER / "testbench.cpp"
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,30 @@ class Module:
     sources: tuple[Path, ...]
     inputs: tuple[Channel, ...]
     outputs: tuple[Channel, ...]
+
+
+STREAM = ("data", "valid", "ready")
+
+
+def port_declarations(inputs: Sequence[Channel], outputs: Sequence[Channel]) -> list[str]:
+    """Clock, reset and streams as the ports of a Verilog module."""
+    ports = ["input wire clk", "input wire rst"]
+    for channels, given, answered in (
+        (inputs, "input", "output"),
+        (outputs, "output", "input"),
+    ):
+        for channel in channels:
+            ports += [
+                f"{given} wire [{channel.bits - 1}:0] {channel.name}_data",
+                f"{given} wire {channel.name}_valid",
+                f"{answered} wire {channel.name}_ready",
+            ]
+    return ports
+
+
+def connections(names: Iterable[str], inner: str = "") -> list[str]:
+    """Streams of these names on those of an instance, there called ``inner`` and the name."""
+    return [f".{inner}{name}_{end}({name}_{end})" for name in names for end in STREAM]
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,17 +176,39 @@ def compile_module(module: Module, folder: Path) -> Simulator:
     Raises:
         ToolError: Verilator is missing, or refused the sources.
     """
-    verilated, library = folder / "verilated", folder / f"{module.top}.so"
+    library = folder / f"{module.top}.so"
+    folder.mkdir(parents=True, exist_ok=True)
+    write_whole(folder / "channels.h", _channels_header(module))
+    compile_verilated(module.top, module.sources, TESTBENCH, library, ["-shared"])
+    return Simulator(module, library)
+
+
+def compile_verilated(
+    top: str, sources: Sequence[Path], testbench: Path, made: Path, options: Sequence[str]
+) -> None:
+    """A module with a testbench in C++, as a program or a library.
+
+    Args:
+        top: the module's name; the testbench knows it as ``Vtop``.
+        sources: Verilog files.
+        testbench: what drives it.
+        made: what is compiled; everything else that is made lies beside it.
+        options: further ones for the compiler.
+
+    Raises:
+        ToolError: Verilator is missing, or refused the sources.
+    """
+    folder = made.parent
+    verilated = folder / "verilated"
     shutil.rmtree(verilated, ignore_errors=True)  # of another module, perhaps
     verilated.mkdir(parents=True)
-    (folder / "channels.h").write_text(_channels_header(module))
     root, environment = verilator()
     call(
         [
             str(root / "bin" / "verilator"),
             *("--cc", "--no-timing", "-O3", "-Wno-fatal", "-Wno-lint"),
-            *("--top-module", module.top, "--prefix", "Vtop", "--Mdir", str(verilated)),
-            *map(str, module.sources),
+            *("--top-module", top, "--prefix", "Vtop", "--Mdir", str(verilated)),
+            *map(str, sources),
         ],
         environment,
         folder / "verilator.log",
@@ -168,22 +216,20 @@ def compile_module(module: Module, folder: Path) -> Simulator:
     # not by Verilator's makefile, whose precompiled headers some compilers do not find; in one go,
     # for most of the time goes into the headers
     unit = folder / "unit.cpp"
-    parts = [*sorted(verilated.glob("*.cpp")), TESTBENCH]
+    parts = [*sorted(verilated.glob("*.cpp")), testbench]
     unit.write_text("".join(f'#include "{part}"\n' for part in parts))
     runtime = sorted(verilated_runtime(folder.parent).glob("*.o"))
     headers = [*_headers(root), verilated, folder]
     call(
         [
-            *COMPILER,
-            "-shared",
+            *(*COMPILER, *options),
             *(f"-I{header}" for header in headers),
             *map(str, [unit, *runtime]),
-            *("-o", str(library), "-latomic"),
+            *("-o", str(made), "-latomic"),
         ],
         environment,
         folder / "compiler.log",
     )
-    return Simulator(module, library)
 
 
 def verilated_runtime(folder: Path) -> Path:
@@ -209,10 +255,10 @@ def _headers(root: Path) -> list[Path]:
     return [root / "include", root / "include" / "vltstd"]
 
 
-NOT_NEEDED = ("COVERAGE", "SC", "TIMING", "TRACE", "TRACE_FST", "TRACE_VCD", "TRACE_SAIF")
+_NOT_NEEDED = ("COVERAGE", "SC", "TIMING", "TRACE", "TRACE_FST", "TRACE_VCD", "TRACE_SAIF")
 COMPILER = (
     *("g++", "-std=gnu++17", "-O1", "-fPIC", "-pthread", "-w"),
-    *(f"-DVM_{feature}=0" for feature in NOT_NEEDED),
+    *(f"-DVM_{feature}=0" for feature in _NOT_NEEDED),
 )
 
 
@@ -251,17 +297,14 @@ def call(command: Sequence[str], environment: Mapping[str, str], log: Path) -> N
     """Run a tool, its words in a log.
 
     Raises:
-        ToolError: it failed; with the end of what it said.
+        FpgaToolFailed: it did not do its work; with the end of what it said.
     """
     with log.open("w") as output:
         code = subprocess.run(
             command, env=dict(environment), stdout=output, stderr=output, check=False
         ).returncode
     if code:
-        raise ToolError(
-            f"{Path(command[0]).name} ended with {code}: {log.read_text()[-600:]}",
-            remedy=f"read {log}",
-        )
+        raise tool_failed(Path(command[0]).name, log.read_text()[-600:].strip(), log)
 
 
 def _pointers(arrays: Sequence[NDArray[np.generic]]) -> ctypes.Array[ctypes.c_void_p]:

@@ -15,6 +15,7 @@ from typing import TypedDict
 
 import numpy as np
 
+from entrain.deploy.arithmetic import SeparableCoupling
 from entrain.fpga.dynamics import Dynamics
 from entrain.fpga.instances import (
     SIGNED_REACH,
@@ -298,7 +299,7 @@ def _attention_trial(
     sequences: int,
     pauses: int,
 ) -> AttentionTrial:
-    separable = isinstance(block, OscillatorBlock) and not hasattr(block.coupling, "shift")
+    separable = isinstance(block, OscillatorBlock) and isinstance(block.coupling, SeparableCoupling)
     low, high = (0, 255) if separable else (-128, 127)
     size = (sequences, shape.tokens)
     return AttentionTrial(

@@ -25,6 +25,7 @@ from entrain.fpga.implementations import (
     Answers,
     reference,
 )
+from entrain.fpga.progress import Told, tell_nobody
 from entrain.fpga.simulation import verilated_runtime
 from entrain.fpga.vectors import (
     ATTENTION_SHAPES,
@@ -139,13 +140,6 @@ class Verification:
         return sum(outcome.differences for outcome in self.outcomes)
 
 
-Told = Callable[[int, int, str], None]  # done, of how many, what
-
-
-def _nothing(_done: int, _total: int, _what: str) -> None:
-    """Tell nobody."""
-
-
 def verify(
     folder: Path,
     *,
@@ -155,7 +149,7 @@ def verify(
     sample: int = SAMPLE,
     shapes: tuple[Shape, ...] | None = None,
     workers: int | None = None,
-    told: Told = _nothing,
+    told: Told = tell_nobody,
 ) -> Verification:
     """Compare all implementations of blocks on so many vectors.
 

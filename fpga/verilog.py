@@ -9,35 +9,33 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 
 from entrain.deploy.errors import ToolError
 from entrain.deploy.files import write_whole
 from entrain.fpga.just_in_time import SOURCES, xls_module
-from entrain.fpga.simulation import Channel, Module
-
-RTL = Path(str(files("entrain.fpga"))) / "rtl"
-PRIMITIVES = ("entrain_memory", "entrain_ram", "entrain_dual_multiply")
+from entrain.fpga.primitives import PRIMITIVES
+from entrain.fpga.simulation import STREAM, Channel, Module, connections, port_declarations
 
 
 @dataclass(frozen=True)
 class Pace:
-    """What stands between a block's stages.
+    """What XLS puts between a block's stages, and into them.
 
     Attributes:
-        registers: whether each stage and each stream between two has registers of its own. They let
-            the clock run faster, and take more cells.
+        streams: between two stages, as its intermediate representation says it.
+        pipeline: each stage's own, as arguments of its code generator.
     """
 
-    registers: bool
+    streams: str
+    pipeline: tuple[tuple[str, int], ...]
 
-
-# for devices where cells are dear, and for those where they are not
-COMPACT, QUICK = Pace(registers=False), Pace(registers=True)
 
 _DIRECT = "fifo_depth=0, bypass=true"
-_REGISTERED = "fifo_depth=2, bypass=false"
+# Where cells are dear: a stage has the registers that its memories ask for, however long a cycle.
+COMPACT = Pace(_DIRECT, (("clock_period_ps", 100_000),))
+# Where they are not: registers in each stage and between any two, so that the clock runs faster.
+QUICK = Pace("fifo_depth=2, bypass=false", (("pipeline_stages", 5),))
 # where the sources ask for a register, one cycle after the other: nothing goes past it
 _PASSED, _NOT_PASSED = "fifo_depth=1, bypass=true", "fifo_depth=1, bypass=false"
 
@@ -141,9 +139,9 @@ def generate(block: Block, folder: Path, pace: Pace = COMPACT) -> Module:
     write_whole(wrapper, _wrapper(block))
     return Module(
         block.name,
-        (wrapper, inner, *(RTL / f"{name}.v" for name in PRIMITIVES)),
-        tuple(Channel(port.name, port.bits) for port in block.inputs),
-        tuple(Channel(port.name, port.bits) for port in block.outputs),
+        (wrapper, inner, *PRIMITIVES),
+        _channels(block.inputs),
+        _channels(block.outputs),
     )
 
 
@@ -154,9 +152,7 @@ def _stages(block: Block, pace: Pace) -> str:
             ir = xls.convert_dslx_to_ir(
                 block.source(), "top.x", "top", additional_search_paths=[str(SOURCES)]
             )
-            ir = ir.replace(_PASSED, _NOT_PASSED)
-            if pace.registers:
-                ir = ir.replace(_DIRECT, _REGISTERED)
+            ir = ir.replace(_PASSED, _NOT_PASSED).replace(_DIRECT, pace.streams)
             optimised = xls.optimize_ir(ir, "__top__top_0_next")
             made = xls.Package.parse_ir(optimised).schedule_and_codegen(
                 generator="pipeline",
@@ -173,10 +169,8 @@ def _stages(block: Block, pace: Pace) -> str:
                 worst_case_throughput=1,
                 gate_recvs=True,
                 array_index_bounds_checking=True,
-                # without a number a stage has what its memories ask for, and no more
-                pipeline_stages=5 if pace.registers else None,
-                clock_period_ps=None if pace.registers else 100_000,
                 delay_model="unit",
+                **dict(pace.pipeline),
                 flop_inputs=False,
                 flop_outputs=False,
             )
@@ -193,31 +187,18 @@ def _latencies(block: Block) -> list[str]:
 
 def _wrapper(block: Block) -> str:
     """A module with streams of plain names around the stages and their memories."""
-    ports, inner = ["input wire clk", "input wire rst"], [".clk(clk)", ".rst(rst)"]
-    for port, into in (*((p, True) for p in block.inputs), *((p, False) for p in block.outputs)):
-        given, answered = ("input", "output") if into else ("output", "input")
-        ports += [
-            f"{given} wire [{port.bits - 1}:0] {port.name}_data",
-            f"{given} wire {port.name}_valid",
-            f"{answered} wire {port.name}_ready",
-        ]
-        inner += [f".top__{port.name}_{end}({port.name}_{end})" for end in _STREAM]
-    wires = []
-    for memory in block.memories:
-        for end, bits in memory.widths().items():
-            wires.append(f"wire [{bits - 1}:0] {memory.name}_{end}_data;")
-            wires.append(f"wire {memory.name}_{end}_valid, {memory.name}_{end}_ready;")
-            inner += [
-                f".top__{memory.name}_{end}_{signal}({memory.name}_{end}_{signal})"
-                for signal in _STREAM
-            ]
+    inputs, outputs = _channels(block.inputs), _channels(block.outputs)
+    held = {f"{m.name}_{end}": bits for m in block.memories for end, bits in m.widths().items()}
+    streams = [*(channel.name for channel in (*inputs, *outputs)), *held]
+    inner = [".clk(clk)", ".rst(rst)", *connections(streams, "top__")]
     return "\n".join(
         [
             f"// {block.module} with {', '.join(block.parameters)}; its streams, and its memories.",
             f"module {block.name}(",
-            "  " + ",\n  ".join(ports),
+            "  " + ",\n  ".join(port_declarations(inputs, outputs)),
             ");",
-            *(f"  {wire}" for wire in wires),
+            *(f"  wire [{bits - 1}:0] {name}_data;" for name, bits in held.items()),
+            *(f"  wire {name}_valid, {name}_ready;" for name in held),
             f"  {block.name}_stages stages(",
             "    " + ",\n    ".join(inner),
             "  );",
@@ -228,14 +209,15 @@ def _wrapper(block: Block) -> str:
     )
 
 
-_STREAM = ("data", "valid", "ready")
+def _channels(ports: tuple[Port, ...]) -> tuple[Channel, ...]:
+    return tuple(Channel(port.name, port.bits) for port in ports)
 
 
 def _memory(memory: Memory) -> str:
     streams = ", ".join(
         f".{end}_{signal}({memory.name}_{end}_{signal})"
         for end in memory.widths()
-        for signal in _STREAM
+        for signal in STREAM
     )
     return (
         f"  entrain_memory #(.WIDTH({memory.bits}), .DEPTH({memory.depth}), "

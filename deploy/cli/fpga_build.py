@@ -62,6 +62,7 @@ def build(
 ) -> None:
     """Generate a block and its serial bridge, synthesise, place and route, make a bitstream."""
     from entrain.fpga.deployed import implemented
+    from entrain.fpga.families import FAMILIES
 
     out = Output(machine, quiet, verbose)
     target = fpga_board(board)
@@ -73,6 +74,7 @@ def build(
     newest.parent.mkdir(parents=True, exist_ok=True)
     newest.write_bytes(made.bitstream.path.read_bytes())
     out.result(_value(name, target, sizes, made), _table(name, target, made))
+    out.remark(FAMILIES[target.family].clock_said)
     out.remark(f"bitstream: {made.bitstream.path}")
 
 
@@ -117,6 +119,7 @@ def _value(name: str, board: FpgaBoard, sizes: Sizes, made: Implementation) -> d
         "ffs": cost.ffs,
         "dsps": cost.dsps,
         "brams": cost.brams,
+        "fmax_kind": "modelled",
         "fmax_mhz": cost.worst_mhz,
         "fmax_median_mhz": cost.median_mhz,
         "fmax_by_seed": {str(seed): mhz for seed, mhz in cost.fmax_mhz.items()},

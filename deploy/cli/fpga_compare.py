@@ -66,6 +66,7 @@ def compare(
     """Compare the blocks as whole operators: cycles, cells, highest clock, toggles."""
     from entrain.fpga.blocks import BLOCKS
     from entrain.fpga.comparison import compare as compared
+    from entrain.fpga.families import FAMILIES
 
     out = Output(machine, quiet, verbose)
     sizes = sizes_of(tokens, d_head, d_value, d_osc, lanes, value_lanes)
@@ -85,6 +86,8 @@ def compare(
         "Cycles, accesses and toggles are counted in simulation. Toggles are those of iCE40's "
         "cells without delays: they compare blocks, and are no power."
     )
+    for board in targets:
+        out.remark(f"{board.name}: {FAMILIES[board.family].clock_said}")
 
 
 def simulate(
@@ -144,6 +147,7 @@ def _value(row: Compared) -> dict[str, Any]:
         "cycles": row.cycles,
         "latency_cycles": row.latency,
         **asdict(row.cells),
+        "fmax_kind": "modelled",
         "fmax_mhz": row.worst_mhz,
         "fmax_by_seed": {str(seed): mhz for seed, mhz in row.fmax_mhz.items()},
         "queries_per_second": row.queries_per_second,

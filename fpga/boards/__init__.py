@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
-from entrain.deploy.errors import BoardError, UsageError
-from entrain.deploy.toml import place, read_toml
+from entrain.deploy.board_files import BoardFile, Text, board_named, read_board_file
+from entrain.deploy.errors import BoardError
+from entrain.deploy.toml import place
 from entrain.fpga.families import FAMILIES
 from entrain.fpga.resources import Resources
 
-if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
-
-Text = Annotated[str, Field(min_length=1)]
 FOLDER = Path(__file__).parent
 
 
-class FpgaBoard(BaseModel):
+class FpgaBoard(BoardFile):
     """A board with an FPGA, as its board.toml describes it.
 
     Attributes:
-        name: the folder's name, by which commands call the board.
-        title: the board's full name, for a person.
         family: a key of ``entrain.fpga.families.FAMILIES``.
         device: the FPGA, by its maker's name, as the family's file lists it.
         package: the FPGA's package.
@@ -35,10 +30,6 @@ class FpgaBoard(BaseModel):
         resources: what the FPGA has.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    name: Text
-    title: Text
     family: Text
     device: Text
     package: Text
@@ -65,12 +56,7 @@ def find_fpga_board(name: str) -> FpgaBoard:
     Raises:
         BoardError: there is none (the error lists those that exist), or its file is wrong.
     """
-    known = fpga_boards()
-    if name not in known:
-        raise BoardError(
-            f"no FPGA board is called {name!r}", remedy=f"boards that exist: {', '.join(known)}"
-        )
-    return known[name]
+    return board_named(name, fpga_boards(), "FPGA board")
 
 
 def read_fpga_board(path: Path) -> FpgaBoard:
@@ -80,14 +66,8 @@ def read_fpga_board(path: Path) -> FpgaBoard:
         BoardError: the file cannot be read, is not TOML, has an unknown key, lacks one, or has a
             value that does not make sense; with file and line.
     """
-    try:
-        board = FpgaBoard.model_validate(read_toml(path))
-    except UsageError as error:
-        raise BoardError(error.what, where=error.where, remedy=error.remedy) from error
-    except ValidationError as error:
-        raise _described(error.errors()[0], path) from error
+    board = read_board_file(path, FpgaBoard)
     pins = path.parent / board.constraints
-    _require(board.name == path.parent.name, path, "name", f"the folder is {path.parent.name!r}")
     _require(board.family in FAMILIES, path, "family", f"families: {', '.join(FAMILIES)}")
     devices = FAMILIES[board.family].devices
     _require(board.device in devices, path, "device", f"devices: {', '.join(devices)}")
@@ -102,24 +82,3 @@ def _require(right: bool, path: Path, key: str, why: str) -> None:
             where=place(path, [key]),
             remedy="correct the value; see the other boards",
         )
-
-
-def _described(error: ErrorDetails, path: Path) -> BoardError:
-    keys = [str(key) for key in error["loc"]]
-    dotted = ".".join(keys)
-    if error["type"] in {"extra_forbidden", "unexpected_keyword_argument"}:
-        table = Resources.__dataclass_fields__ if len(keys) > 1 else FpgaBoard.model_fields
-        return BoardError(
-            f"unknown key {dotted!r}",
-            where=place(path, keys),
-            remedy=f"remove it, or correct its spelling; keys that exist: {', '.join(table)}",
-        )
-    if error["type"] == "missing":
-        return BoardError(
-            f"the key {dotted!r} is missing", where=str(path), remedy="add it; see the other boards"
-        )
-    return BoardError(
-        f"{dotted or 'the file'}: {error['msg']}",
-        where=place(path, keys),
-        remedy="correct the value; see the other boards",
-    )

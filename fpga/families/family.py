@@ -52,6 +52,12 @@ class Family:
     pace: Pace
     untimed: str = ""
 
+    @property
+    def clock_said(self) -> str:
+        """How the highest clock was found, in a sentence."""
+        left_out = f", without {self.untimed}" if self.untimed else ""
+        return f"MHz are modelled: static timing analysis of the routed design{left_out}."
+
 
 def count(cells: Cells, *prefixes: str) -> int:
     """How many cells are of a type that begins with one of ``prefixes``."""

@@ -1,7 +1,8 @@
 // A block behind a serial line that speaks the firmware's grammar: lines in, texts out.
 //
 // An input is the bytes of one sequence (see entrain_feeder), an output its contexts. What the
-// firmware answers is answered word for word; the texts lie in a memory outside. A command is executed when its '%' comes; what comes meanwhile waits.
+// firmware answers is answered word for word; the texts lie in a memory outside. A command is executed
+// when its '%' comes; what comes meanwhile waits.
 module entrain_bridge #(
     parameter CLOCKS_PER_BIT = 104,
     parameter [7:0] LAST_TICK = 8'h11,  // decimal digits: cycles of a microsecond, less one

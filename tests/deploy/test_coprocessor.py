@@ -16,7 +16,7 @@ from entrain.deploy.lowering.interpreter import interpret
 from entrain.deploy.lowering.operators.leaves import Load
 from entrain.deploy.lowering.tensors import random_integers
 from entrain.deploy.split import split_outputs
-from entrain.fpga.bridge import BlockShape
+from entrain.fpga.block_shape import BlockShape
 from entrain.fpga.reference import OscillatorBlock, SoftmaxBlock
 from entrain.fpga.simulation import compile_module
 

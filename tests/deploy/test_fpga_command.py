@@ -125,6 +125,7 @@ def compared(block, board):
     assert (row["block"], row["board"]) == (block.replace("-", " "), board)
     for key in ("cycles", "luts", "ffs", "dsps", "brams", "fmax_mhz", "memory_reads"):
         assert row[key] > 0
+    assert row["fmax_kind"] == "modelled"
     assert row["queries_per_second"] == pytest.approx(1e6 * row["fmax_mhz"] / row["cycles"])
     return row
 

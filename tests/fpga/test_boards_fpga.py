@@ -88,7 +88,7 @@ def test_a_board_is_read_whole(board_file):
         ('"ice40"', '"xc7"', 4, "'family' does not do: families: ice40, ecp5, gowin"),
         ("iCE40UP5K", "iCE40HX8K", 5, "'device' does not do: devices: iCE40UP5K"),
         ("x.pcf", "y.pcf", 8, "'constraints' does not do: there is no"),
-        ('name = "x"', 'name = "z"', 2, "'name' does not do: the folder is 'x'"),
+        ('name = "x"', 'name = "z"', 2, "calls itself 'z' but its folder is 'x'"),
         ('"untried"', '"works"', 10, "state"),
     ],
 )

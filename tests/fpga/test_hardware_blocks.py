@@ -49,7 +49,7 @@ BLOCKS = [
 
 def named(block):
     kind, pace = block
-    return f"{kind}, {'quick' if pace.registers else 'compact'}"
+    return f"{kind}, {'quick' if pace == QUICK else 'compact'}"
 
 
 @pytest.fixture(scope="module", params=BLOCKS, ids=named)

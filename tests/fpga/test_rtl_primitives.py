@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from entrain.fpga.boards import find_fpga_board
-from entrain.fpga.primitives import DUAL_MULTIPLY, MULTIPLY, PRIMITIVES, RAM
+from entrain.fpga.primitives import DUAL_MULTIPLY, PRIMITIVES, RAM
 from entrain.fpga.simulation import verilator
 from entrain.fpga.synthesis import Design, synthesise
 
@@ -28,10 +28,6 @@ module bench;
     entrain_dual_multiply block (
         .a_0(a_0), .b_0(b_0), .a_1(a_1), .b_1(b_1), .product_0(block_0), .product_1(block_1)
     );
-    reg [31:0] factors[0:65535];
-    reg [15:0] a, b;
-    wire [31:0] product;
-    entrain_multiply multiply (.a(a), .b(b), .product(product));
 
     // write_enable, write_address, write_data, read_enable, read_address
     reg [33:0] accesses[0:CYCLES-1];
@@ -45,14 +41,12 @@ module bench;
     );
     integer i, out;
     initial begin
-        $readmemh("factors.hex", factors);
         $readmemh("accesses.hex", accesses);
         out = $fopen("products.txt", "w");
         for (i = 0; i < 65536; i = i + 1) begin
             {a_0, b_0} = i[15:0];
             {b_1, a_1} = 16'(i * 40503 + 12345);  // every pair once, in another order
-            {a, b} = factors[i];
-            #1 $fdisplay(out, "%0d %0d %0d %0d %0d", plain_0, plain_1, block_0, block_1, product);
+            #1 $fdisplay(out, "%0d %0d %0d %0d", plain_0, plain_1, block_0, block_1);
         end
         $fclose(out);
         out = $fopen("reads.txt", "w");
@@ -71,11 +65,8 @@ endmodule
 
 @pytest.fixture(scope="module")
 def inputs():
-    """Factors [65536, 2], contents [DEPTH], and accesses to the RAM [CYCLES, 5]."""
+    """Contents [DEPTH], and accesses to the RAM [CYCLES, 5]."""
     random = np.random.default_rng(0)
-    factors = random.integers(0, 2**16, (PAIRS, 2))
-    edges = [0, 1, 2**15 - 1, 2**15, 2**16 - 1]
-    factors[: len(edges) ** 2] = [(a, b) for a in edges for b in edges]
     accesses = np.stack(
         [
             random.integers(0, 2, CYCLES),
@@ -87,15 +78,14 @@ def inputs():
         axis=1,
     )
     accesses[0, 3] = 1  # before the first read there is nothing to keep
-    return factors, random.integers(0, 2**WIDTH, DEPTH), accesses
+    return random.integers(0, 2**WIDTH, DEPTH), accesses
 
 
 @pytest.fixture(scope="module")
 def simulated(tmp_path_factory, inputs):
     """A folder with what the modules answered, in Verilator."""
     folder = tmp_path_factory.mktemp("primitives")
-    factors, contents, accesses = inputs
-    _write_hex(folder / "factors.hex", [a << 16 | b for a, b in factors.tolist()])
+    contents, accesses = inputs
     _write_hex(folder / "contents.hex", contents.tolist())
     words = [w << 33 | wa << 26 | wd << 8 | r << 7 | ra for w, wa, wd, r, ra in accesses.tolist()]
     _write_hex(folder / "accesses.hex", words)
@@ -107,7 +97,7 @@ def simulated(tmp_path_factory, inputs):
         "block.v": f"`define ENTRAIN_ICE40\n{dual}",
         "SB_MAC16.v": _yosys_model("SB_MAC16"),
         "bench.sv": bench,
-        **{path.name: path.read_text() for path in (MULTIPLY, RAM)},
+        RAM.name: RAM.read_text(),
     }
     for name, text in sources.items():
         (folder / name).write_text(text)
@@ -148,14 +138,8 @@ def test_two_signed_products_of_every_pair_of_bytes(simulated):
         np.testing.assert_array_equal(answered[:, block], expected)
 
 
-def test_an_unsigned_product(simulated, inputs):
-    factors, _, _ = inputs
-    answered = np.loadtxt(simulated / "products.txt", np.int64)[:, 4]
-    np.testing.assert_array_equal(answered, factors[:, 0] * factors[:, 1])
-
-
 def test_a_ram_keeps_its_contents_and_its_last_word(simulated, inputs):
-    _, contents, accesses = inputs
+    contents, accesses = inputs
     answered = np.loadtxt(simulated / "reads.txt", np.int64)
     words, read, defined = contents.copy(), 0, 0
     is_defined = True
@@ -204,7 +188,7 @@ def test_blocks_of_a_product_and_of_a_ram_with_contents(name, blocks, tmp_path):
             input wire write, input wire [7:0] to, from, input wire [15:0] in,
             output wire [15:0] out
         );
-        entrain_multiply multiply (.a(a), .b(b), .product(product));
+        assign product = a * b;
         entrain_ram #(.WIDTH(16), .DEPTH(256), .CONTENTS("contents.hex")) ram (
             .clk(clk), .write_enable(write), .write_address(to), .write_data(in),
             .read_enable(1'b1), .read_address(from), .read_data(out)

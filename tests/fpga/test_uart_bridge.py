@@ -18,8 +18,9 @@ from entrain.deploy.device.address import FpgaSimAddress
 from entrain.deploy.device.fpga_simulation import SimulatedFpga
 from entrain.deploy.device.protocol import parse_timing
 from entrain.deploy.errors import UsageError
+from entrain.fpga.block_shape import BlockShape
 from entrain.fpga.boards import find_fpga_board
-from entrain.fpga.bridge import BlockShape, bridged, line_of
+from entrain.fpga.bridge import bridged, line_of
 from entrain.fpga.serial_simulation import SIMULATED, compile_board
 from entrain.fpga.simulation import Channel, Module
 from entrain.fpga.synthesis import synthesise

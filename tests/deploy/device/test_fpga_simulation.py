@@ -17,7 +17,8 @@ from entrain.deploy.device.address import FpgaSimAddress, parse_address
 from entrain.deploy.device.fpga_simulation import SimulatedFpga
 from entrain.deploy.errors import DeviceLost, DeviceRefused, ToolError, UsageError
 from entrain.fpga.attention_hardware import hardware_block
-from entrain.fpga.bridge import TASK, BlockShape, announced, bridged
+from entrain.fpga.block_shape import TASK, BlockShape, announced
+from entrain.fpga.bridge import bridged
 from entrain.fpga.instances import oscillator_block, random_anchors
 from entrain.fpga.serial_simulation import SIMULATED, compile_board
 from entrain.fpga.verilog import generate
