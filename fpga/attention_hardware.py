@@ -75,8 +75,8 @@ class Sizes:
 
     @property
     def divisions_pace(self) -> int:
-        """Cycles of a query's divisions, four products each."""
-        return 4 * self.d_value
+        """Cycles of a query's divisions: four products each, and one for the last sum."""
+        return 5 * self.d_value
 
     def scored(self) -> tuple[Port, Port]:
         """Keys and queries, a word of all lanes a transfer.
@@ -212,7 +212,7 @@ def _moments(sizes: Sizes, components: int) -> tuple[Memory, ...]:
 def _settle_digit(components: int, pace: int) -> int:
     """The fewest bits a step of the settling stage's multiplier with which it keeps the pace."""
     products = 2 * components + 6
-    others = 20 + components  # normalising, receiving, sending
+    others = 21 + components  # normalising, receiving, sending
     for digit in (1, 2):
         if products * (MULTIPLIER_BITS // digit + 1) + others <= pace:
             return digit

@@ -1,4 +1,5 @@
 // Received bytes, kept until they are taken. `lost` stays 1 after one too many, until it is cleared.
+// A byte leaves through a register: what reads it begins its cycle with it, not with the memory.
 module entrain_fifo #(
     parameter ADDRESS_BITS = 9
 ) (
@@ -6,7 +7,7 @@ module entrain_fifo #(
     input wire rst,
     input wire [7:0] in_data,
     input wire in_valid,
-    output wire [7:0] out_data,
+    output reg [7:0] out_data,
     output reg out_valid,
     input wire out_ready,
     output reg lost,
@@ -16,7 +17,10 @@ module entrain_fifo #(
     wire is_empty = written == read;
     wire is_full = written == {!read[ADDRESS_BITS], read[ADDRESS_BITS-1:0]};
     wire writes = in_valid && !is_full;
-    wire reads = !is_empty && (!out_valid || out_ready);
+    reg fetched;  // the memory's byte waits for the register
+    wire [7:0] fetched_data;
+    wire reads = !is_empty && !fetched;
+    wire moves = fetched && !out_valid;
 
     entrain_ram #(
         .WIDTH(8),
@@ -28,21 +32,26 @@ module entrain_fifo #(
         .write_data(in_data),
         .read_enable(reads),
         .read_address(read[ADDRESS_BITS-1:0]),
-        .read_data(out_data)
+        .read_data(fetched_data)
     );
 
     always @(posedge clk) begin
         if (rst) begin
             written <= 0;
             read <= 0;
+            fetched <= 1'b0;
             out_valid <= 1'b0;
             lost <= 1'b0;
         end else begin
             if (writes) written <= written + 1'b1;
             if (reads) read <= read + 1'b1;
-            if (reads || out_ready) out_valid <= reads;
+            if (reads) fetched <= 1'b1;
+            else if (moves) fetched <= 1'b0;
+            if (moves) out_valid <= 1'b1;
+            else if (out_ready) out_valid <= 1'b0;
             if (in_valid && is_full) lost <= 1'b1;
             else if (clear_lost) lost <= 1'b0;
         end
+        if (moves) out_data <= fetched_data;
     end
 endmodule
