@@ -75,8 +75,8 @@ class Sizes:
 
     @property
     def divisions_pace(self) -> int:
-        """Cycles of a query's divisions: four products each, and one for the last sum."""
-        return 5 * self.d_value
+        """Cycles of a query's divisions: four products each, and the last sum."""
+        return 4 * self.d_value + 1
 
     def scored(self) -> tuple[Port, Port]:
         """Keys and queries, a word of all lanes a transfer.

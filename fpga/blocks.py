@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from entrain.deploy.errors import UsageError
+from entrain.fpga.dynamics import Dynamics
 from entrain.fpga.instances import (
     SIGNED_REACH,
     UNSIGNED_REACH,
@@ -60,11 +61,17 @@ def block_named(name: str, sizes: Sizes, sequences: int = 2, seed: int = 0) -> T
         raise UsageError(f"no {name} of such sizes: {error}") from error
 
 
-def _settle(rng: np.random.Generator, sizes: Sizes, sequences: int) -> CoreTrial:
-    core = settling_core(random_anchors(rng, sizes.tokens, sizes.d_osc))
-    given = np.maximum(rng.standard_normal((sequences * sizes.tokens, sizes.tokens)), 0) / 4
-    couplings = np.rint(LARGEST_COUPLING * np.minimum(given, 1)).astype(np.int64)
-    return CoreTrial("settle", core, couplings)
+def _settle(
+    name: str, dynamics: Dynamics | None
+) -> Callable[[np.random.Generator, Sizes, int], CoreTrial]:
+    def make(rng: np.random.Generator, sizes: Sizes, sequences: int) -> CoreTrial:
+        core = settling_core(random_anchors(rng, sizes.tokens, sizes.d_osc), dynamics=dynamics)
+        shape = (sequences * sizes.tokens, sizes.tokens)
+        given = np.maximum(rng.standard_normal(shape), 0) / 4
+        couplings = np.rint(LARGEST_COUPLING * np.minimum(given, 1)).astype(np.int64)
+        return CoreTrial(name, core, couplings)
+
+    return make
 
 
 def _oscillator(coupling: Coupling) -> Callable[[np.random.Generator, Sizes, int], AttentionTrial]:
@@ -124,7 +131,8 @@ def _trial(
 
 # One line a block.
 BLOCKS: dict[str, Callable[[np.random.Generator, Sizes, int], Trial]] = {
-    "settle": _settle,
+    "settle": _settle("settle", None),
+    "settle by dynamics": _settle("settle by dynamics", Dynamics()),
     "oscillator relu": _oscillator("relu"),
     "oscillator separable": _oscillator("separable"),
     "softmax": _softmax("softmax", WEIGHT_BITS),

@@ -81,7 +81,7 @@ class Dynamics:
 
 def scaled_field(fields: IntArray) -> Integers:
     """The field times a power of two, so that its length lies from 1/2 to 1 in steps of 2**-14."""
-    a = normalised(np.asarray(fields, np.int64))
+    a = np.minimum(normalised(np.asarray(fields, np.int64)), 2**15 - 1)  # a multiplier's 16 bits
     squares = (a * a).sum(axis=-1, keepdims=True)
     bits = np.frexp(squares.astype(np.float64))[1].astype(np.int64)
     return rounding_shift(a, np.maximum((bits - 27) >> np.int64(1), 0))

@@ -18,10 +18,9 @@ from entrain.deploy.errors import EntrainError, ToolError, UsageError
 from entrain.fpga import vectors
 from entrain.fpga.dynamics import Dynamics
 from entrain.fpga.implementations import (
-    HARDWARE,
     IMPLEMENTATIONS,
     SAMPLED,
-    SOFTWARE,
+    WHOLE,
     Answers,
     reference,
 )
@@ -45,12 +44,10 @@ class Subject:
 
     Attributes:
         groups: makes its trials, of so many vectors and a seed.
-        implementations: that it is compared in, names of ``IMPLEMENTATIONS``.
         share: of all vectors.
     """
 
     groups: Callable[[int, int, tuple[Shape, ...]], list[Group]]
-    implementations: tuple[str, ...]
     share: float
 
 
@@ -68,11 +65,11 @@ def _attention(make: vectors.Maker) -> Callable[[int, int, tuple[Shape, ...]], l
 
 # One line a block; the first has what whole sequences of the others leave.
 SUBJECTS: dict[str, Subject] = {
-    "settle": Subject(_core(None), HARDWARE, 0.25),
-    "settle by dynamics": Subject(_core(Dynamics()), SOFTWARE, 0.15),
-    "oscillator relu": Subject(_attention(vectors.oscillators("relu")), HARDWARE, 0.2),
-    "oscillator separable": Subject(_attention(vectors.oscillators("separable")), HARDWARE, 0.2),
-    "softmax": Subject(_attention(vectors.softmaxes), HARDWARE, 0.2),
+    "settle": Subject(_core(None), 0.25),
+    "settle by dynamics": Subject(_core(Dynamics()), 0.15),
+    "oscillator relu": Subject(_attention(vectors.oscillators("relu")), 0.2),
+    "oscillator separable": Subject(_attention(vectors.oscillators("separable")), 0.2),
+    "softmax": Subject(_attention(vectors.softmaxes), 0.2),
 }
 
 
@@ -247,11 +244,10 @@ def _tasks(
         own = left if name == names[0] else int(count * subject.share / whole)
         usual = CORE_SHAPES if name.startswith("settle") else ATTENTION_SHAPES
         groups = subject.groups(own, seed, shapes or usual)
-        made = [_Task(name, group, subject.implementations) for group in groups]
+        made = [_Task(name, group, WHOLE) for group in groups]
         left -= sum(task.vectors for task in made)
         tasks += made
-    simulated = [task for task in tasks if task.implementations == HARDWARE]
-    return [*tasks, *_sampled(simulated, sample)]
+    return [*tasks, *_sampled(tasks, sample)]
 
 
 def _sampled(tasks: list[_Task], count: int) -> list[_Task]:

@@ -36,9 +36,7 @@ _DIRECT = "fifo_depth=0, bypass=true, register_push_outputs=false"
 COMPACT = Pace(_DIRECT, (("clock_period_ps", 100_000),))
 # Where they are not: registers in each stage and between any two, so that the clock runs faster.
 # Whether a queue has room is a register too, or the last stage's stall would reach all before it.
-QUICK = Pace(
-    "fifo_depth=2, bypass=false, register_push_outputs=true", (("pipeline_stages", 5),)
-)
+QUICK = Pace("fifo_depth=2, bypass=false, register_push_outputs=true", (("pipeline_stages", 5),))
 # where the sources ask for a register, one cycle after the other: nothing goes past it
 _PASSED, _NOT_PASSED = "fifo_depth=1, bypass=true", "fifo_depth=1, bypass=false"
 

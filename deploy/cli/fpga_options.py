@@ -21,8 +21,8 @@ BlockName = Annotated[
     str,
     typer.Argument(
         metavar="[BLOCK]",
-        help="settle, 'oscillator relu', 'oscillator separable' or softmax; a dash does for a "
-        "space.",
+        help="settle, 'settle by dynamics', 'oscillator relu', 'oscillator separable', softmax or "
+        "'softmax 8 bit'; a dash does for a space.",
     ),
 ]
 FpgaBoardName = Annotated[

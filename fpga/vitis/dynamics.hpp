@@ -8,7 +8,11 @@ namespace entrain {
 
 // The field times a power of two, so that its length lies from 1/2 to 1 in steps of 2^-14.
 template <int W, int D> Vector<State, D> scaled_field(const Vector<ap_int<W>, D> &h) {
-    const Vector<ap_int<17>, D> a = normalised(h);
+    Vector<ap_int<17>, D> a = normalised(h);
+    for (int k = 0; k < D; k++) {
+#pragma HLS UNROLL
+        a.at[k] = a.at[k] > 32767 ? ap_int<17>(32767) : a.at[k]; // a multiplier's 16 bits
+    }
     const Squares<D> squares = squared_length(a);
     const int length = Squares<D>::width - leading_zeros(squares); // 29 or more, but for h = 0
     const int shift = length > 27 ? (length - 27) / 2 : 0;

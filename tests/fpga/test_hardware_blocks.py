@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from entrain.deploy.errors import UsageError
+from entrain.fpga import just_in_time
 from entrain.fpga.attention_hardware import contexts_in, hardware_block
 from entrain.fpga.core_hardware import core_block, settled_in
+from entrain.fpga.dynamics import Dynamics, scaled_field
 from entrain.fpga.instances import oscillator_block, random_anchors, settling_core, softmax_block
 from entrain.fpga.simulation import compile_module
 from entrain.fpga.verilog import COMPACT, QUICK, generate
@@ -73,19 +75,44 @@ def test_attention_in_hardware_is_the_reference_whatever_the_streams_do(simulate
     assert np.array_equal(contexts, expected)
 
 
-@pytest.mark.parametrize("pauses", [0, 3])
-@pytest.mark.parametrize(("tokens", "components"), [(1, 2), (9, 5)])
-def test_the_settling_core_in_hardware_is_the_reference(tokens, components, pauses, tmp_path):
+CORES = [
+    (1, 2, None, COMPACT),
+    (9, 5, None, COMPACT),
+    (9, 5, None, QUICK),
+    (1, 2, Dynamics(), COMPACT),
+    (9, 5, Dynamics(), COMPACT),
+    (9, 5, Dynamics(), QUICK),
+    (9, 5, Dynamics(most_steps=3), COMPACT),  # some have not converged then
+]
+
+
+@pytest.mark.parametrize(("tokens", "components", "dynamics", "pace"), CORES)
+def test_the_settling_core_in_hardware_is_the_reference(
+    tokens, components, dynamics, pace, tmp_path
+):
     random = np.random.default_rng(9)
-    core = settling_core(random_anchors(random, tokens, components))
+    core = settling_core(random_anchors(random, tokens, components), dynamics=dynamics)
     w = (2.0 ** random.uniform(0, 15, (200, 1)) * random.uniform(size=(200, tokens))).astype(int)
     w[0], w[1], w[2, 0] = 0, 2**15 - 1, 1
-    simulator = compile_module(generate(core_block(core), tmp_path), tmp_path / "simulator")
-    settled, _ = settled_in(simulator, core, w, pauses=pauses)
+    simulator = compile_module(generate(core_block(core), tmp_path, pace), tmp_path / "simulator")
     expected = core.settled(w)
+    for pauses in (0, 3):
+        settled, _ = settled_in(simulator, core, w, pauses=pauses)
+        assert np.array_equal(settled.states, expected.states)
+        assert np.array_equal(settled.weights, expected.weights)
+        assert np.array_equal(settled.flags, expected.flags)
+        assert np.array_equal(settled.steps, expected.steps)
+
+
+def test_a_component_that_rounds_up_to_2_to_the_15_is_cut_for_a_multiplier_of_16_bits(tmp_path):
+    core = settling_core(np.array([[127, 0], [1, 60]]), dynamics=Dynamics())
+    w = np.array([[8256, 63], [8256, 62]])  # fields of 2^20 - 1 and a little less
+    expected = core.settled(w)
+    assert np.array_equal(scaled_field(np.array([[2**20 - 1, 3780]])), [[2**14, 59]])
+    simulator = compile_module(generate(core_block(core), tmp_path), tmp_path / "simulator")
+    settled, _ = settled_in(simulator, core, w)
     assert np.array_equal(settled.states, expected.states)
-    assert np.array_equal(settled.weights, expected.weights)
-    assert np.array_equal(settled.flags, expected.flags)
+    assert np.array_equal(just_in_time.settled(core, w).states, expected.states)
 
 
 def test_sums_that_would_be_read_again_before_they_are_written_are_refused():

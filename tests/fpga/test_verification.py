@@ -13,7 +13,7 @@ from entrain.deploy.errors import ToolError, UsageError
 from entrain.fpga import verification
 from entrain.fpga.accuracy import STATE_BOUND, state_errors, word_lengths
 from entrain.fpga.dynamics import Dynamics
-from entrain.fpga.implementations import HARDWARE, SAMPLED, SOFTWARE, reference
+from entrain.fpga.implementations import IMPLEMENTATIONS, SAMPLED, WHOLE, reference
 from entrain.fpga.reference import Flags
 from entrain.fpga.vectors import (
     ATTENTION_SHAPES,
@@ -59,11 +59,7 @@ def test_all_implementations_answer_as_the_reference_does(compiled):
     firsts = [str(outcome.first) for outcome in found.outcomes if outcome.first]
     assert found.differences == 0, firsts
     compared = {(outcome.block, outcome.implementation) for outcome in found.outcomes}
-    for name, subject in SUBJECTS.items():
-        assert {implementation for block, implementation in compared if block == name} == {
-            *subject.implementations,
-            *([SAMPLED] if subject.implementations == HARDWARE else []),
-        }
+    assert compared == {(block, name) for block in SUBJECTS for name in IMPLEMENTATIONS}
     sampled = [o.vectors for o in found.outcomes if o.implementation == SAMPLED]
     assert sum(sampled) >= 40
 
@@ -78,7 +74,7 @@ def test_a_planted_difference_is_found_and_spelled_out(compiled, monkeypatch):
         compiled, count=100, blocks=["settle by dynamics"], shapes=SMALL, workers=1, sample=0
     )
     assert found.differences > 0
-    assert {outcome.implementation for outcome in found.outcomes} == set(SOFTWARE)
+    assert {outcome.implementation for outcome in found.outcomes} == set(WHOLE)
     for outcome in found.outcomes:
         first = outcome.first
         assert 0 < outcome.differences < outcome.vectors == 100
@@ -94,7 +90,7 @@ def test_a_tool_that_fails_says_at_which_block(compiled, monkeypatch):
     def fails(_trial, _folder):
         raise ToolError("no compiler", remedy="install one")
 
-    monkeypatch.setitem(verification.IMPLEMENTATIONS, SOFTWARE[0], fails)
+    monkeypatch.setitem(verification.IMPLEMENTATIONS, WHOLE[0], fails)
     with pytest.raises(ToolError, match=r"softmax, T = 5.*: no compiler\n  install one"):
         verify(compiled, count=100, blocks=["softmax"], shapes=SMALL, workers=1)
 
