@@ -157,14 +157,13 @@ def _separable(block: OscillatorBlock, coupling: SeparableCoupling, sizes: Sizes
 
 def _softmax(block: SoftmaxBlock, sizes: Sizes) -> Block:
     exponential = block.softmax.exponential
-    narrow = exponential.largest < 2**BYTE
     if sizes.d_value < LEAST_WORDS * sizes.value_lanes or sizes.d_value % sizes.value_lanes:
         raise UsageError(
             f"d_value {sizes.d_value} with {sizes.value_lanes} lanes: a sum would be read again "
             "before it is written",
             remedy=f"a multiple of the lanes, {LEAST_WORDS * sizes.value_lanes} or more",
         )
-    if narrow and sizes.value_lanes % 2:
+    if block.narrow and sizes.value_lanes % 2:
         raise UsageError(
             f"{sizes.value_lanes} lanes for weights of 8 bits",
             remedy="an even number: a DSP block multiplies two pairs of bytes",
@@ -179,7 +178,7 @@ def _softmax(block: SoftmaxBlock, sizes: Sizes) -> Block:
         (
             *_unsigned(sizes.tokens, sizes.queries, sizes.d_head, sizes.d_value, sizes.lanes),
             *_unsigned(sizes.value_lanes),
-            str(narrow).lower(),
+            str(block.narrow).lower(),
             *_unsigned(exponential.multiplier),
             *_quotient(block.softmax.quotient),
             f"s32:{block.zero_point}",

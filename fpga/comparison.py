@@ -73,24 +73,23 @@ class Compared:
 
 def compare(
     folder: Path,
-    blocks: Sequence[str],
+    blocks: Sequence[tuple[str, Sizes]],
     boards: Sequence[FpgaBoard],
-    sizes: Sequence[Sizes],
     *,
     seeds: Sequence[int] = SEEDS[:1],
     told: Told,
 ) -> list[Compared]:
-    """Measure all blocks of all sizes on all boards; everything is kept in ``folder``.
+    """Measure all blocks, each of its sizes, on all boards; everything is kept in ``folder``.
 
     Raises:
         UsageError: an unknown block, or one of such sizes.
         ToolError: a tool is missing or failed.
     """
-    jobs = [(name, size, board) for size in sizes for name in blocks for board in boards]
+    jobs = [(name, sizes, board) for name, sizes in blocks for board in boards]
     rows = []
-    for done, (name, size, board) in enumerate(jobs):
+    for done, (name, sizes, board) in enumerate(jobs):
         told(done, len(jobs), f"{name} on {board.name}")
-        rows.append(_compared(folder, name, board, size, seeds))
+        rows.append(_compared(folder, name, board, sizes, seeds))
     told(len(jobs), len(jobs), "")
     return rows
 

@@ -116,6 +116,11 @@ class SoftmaxBlock:
     softmax: Softmax
     zero_point: int
 
+    @property
+    def narrow(self) -> bool:
+        """Whether its weights have 8 bits, so that a DSP block takes two products of them."""
+        return self.softmax.exponential.largest < 2**8
+
     def contexts(self, queries: IntArray, keys: IntArray, values: IntArray) -> Integers:
         """Contexts [queries, d_value], from -128 to 127.
 

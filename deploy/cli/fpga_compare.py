@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -29,10 +29,8 @@ from entrain.deploy.cli.output import Output
 from entrain.deploy.cli.progress import shown_stages
 from entrain.deploy.cli.sheet import Name, Number, Sheet
 from entrain.deploy.cli.stages import names
-from entrain.deploy.errors import UsageError
 
 if TYPE_CHECKING:
-    from entrain.fpga.blocks import Sizes
     from entrain.fpga.comparison import Compared
 
 BoardNames = Annotated[
@@ -41,11 +39,10 @@ BoardNames = Annotated[
 Front = Annotated[
     bool,
     typer.Option(
-        "--front", help="T = 25, 49, 64 with 2, 4 and 8 products a cycle: cycles x cells."
+        "--front",
+        help="T = 25, 49, 64 and 2, 4, 8 products of scores a cycle; marks what none beats.",
     ),
 ]
-
-FRONT_TOKENS, FRONT_LANES = (25, 49, 64), (2, 4, 8)
 
 
 def compare(
@@ -67,6 +64,8 @@ def compare(
     from entrain.fpga.blocks import BLOCKS
     from entrain.fpga.comparison import compare as compared
     from entrain.fpga.families import FAMILIES
+    from entrain.fpga.front import front as widths
+    from entrain.fpga.front import unbeaten
 
     out = Output(machine, quiet, verbose)
     sizes = sizes_of(tokens, d_head, d_value, d_osc, lanes, value_lanes)
@@ -75,13 +74,15 @@ def compare(
     with shown_stages(out) as stages, stages.work("compare") as work:
         rows = compared(
             kept_folder(),
-            chosen,
+            widths(chosen, sizes) if front else [(name, sizes) for name in chosen],
             targets,
-            _front(sizes) if front else [sizes],
             seeds=range(1, seeds + 1),
             told=work.reach,
         )
-    out.result([_value(row) for row in rows], _tables(rows))
+    on_front = unbeaten(rows)
+    values = [_value(row, best) for row, best in zip(rows, on_front, strict=True)]
+    out.result(values, _tables(rows, on_front))
+    out.remark("*: no other of its length needs fewer cycles with no more look-up tables.")
     out.remark(
         "Cycles, accesses and toggles are counted in simulation. Toggles are those of iCE40's "
         "cells without delays: they compare blocks, and are no power."
@@ -123,23 +124,7 @@ def simulate(
     out.result(value, Sheet((Name("a query"), Number("counted")), rows))
 
 
-def _front(sizes: Sizes) -> list[Sizes]:
-    """All lengths and widths; softmax weighs as many values a cycle as it scores keys."""
-    made = [
-        replace(sizes, tokens=tokens, lanes=lanes, value_lanes=lanes)
-        for tokens in FRONT_TOKENS
-        for lanes in FRONT_LANES
-    ]
-    if any(size.d_head % size.lanes or size.d_value % size.lanes for size in made):
-        raise UsageError(
-            f"vectors of {sizes.d_head} and {sizes.d_value}",
-            where="--front",
-            remedy=f"multiples of {max(FRONT_LANES)}",
-        )
-    return made
-
-
-def _value(row: Compared) -> dict[str, Any]:
+def _value(row: Compared, on_front: bool) -> dict[str, Any]:
     return {
         "block": row.block,
         "board": row.board,
@@ -155,19 +140,21 @@ def _value(row: Compared) -> dict[str, Any]:
         "memory_reads": row.reads,
         "memory_writes": row.writes,
         "cycles_times_luts": row.cells_times_cycles,
+        "on_front": on_front,
     }
 
 
-def _tables(rows: list[Compared]) -> Group:
+def _tables(rows: list[Compared], on_front: list[bool]) -> Group:
+    marked = list(zip(rows, on_front, strict=True))
     boards = dict.fromkeys(row.board for row in rows)
-    return Group(*(_table(board, [r for r in rows if r.board == board]) for board in boards))
+    return Group(*(_table(board, [m for m in marked if m[0].board == board]) for board in boards))
 
 
-def _table(board: str, rows: list[Compared]) -> Sheet:
+def _table(board: str, rows: list[tuple[Compared, bool]]) -> Sheet:
     titles = ("T", "lanes", "cycles", "LUT", "FF", "DSP", "BRAM", "MHz", "queries/s", "toggles")
     shown = [
         (
-            row.block,
+            f"{row.block} *" if on_front else row.block,
             str(row.sizes.tokens),
             str(row.sizes.lanes),
             f"{row.cycles:,.0f}",
@@ -179,6 +166,6 @@ def _table(board: str, rows: list[Compared]) -> Sheet:
             "" if row.queries_per_second is None else f"{row.queries_per_second:,.0f}",
             "" if row.toggles is None else f"{row.toggles:,.0f}",
         )
-        for row in rows
+        for row, on_front in rows
     ]
     return Sheet((Name("block"), *map(Number, titles)), shown, title=board)
