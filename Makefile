@@ -67,6 +67,7 @@ $(INSTALLED): pyproject.toml constraints.txt | debian
 	  fi
 	fi
 	$(BIN)/pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e '.[test]'
+	$(BIN)/python -m entrain.models.front_end
 	touch $@
 
 .PHONY: setup-fpga

@@ -47,7 +47,14 @@ class Firmware:
     symbols: Symbols
 
 
-def build_firmware(board: Board, lowered: Path, image: Path, *, trace: bool = False) -> Firmware:
+def build_firmware(
+    board: Board,
+    lowered: Path,
+    image: Path,
+    *,
+    trace: bool = False,
+    cmsis_dsp: Path | None = None,
+) -> Firmware:
     """Compile the model in the folder ``lowered`` with the application, for ``board``.
 
     The build tree stands beside the image, in ``build/``, so that building again is quick.
@@ -57,6 +64,7 @@ def build_firmware(board: Board, lowered: Path, image: Path, *, trace: bool = Fa
         lowered: holds model.h, model.c and weights.c.
         image: the ELF file to write.
         trace: send every layer's values over the serial line (for ``Client.trace``).
+        cmsis_dsp: the folder of CMSIS-DSP's sources; with them the audio front end is built too.
 
     Raises:
         ModelError: the folder holds no lowered model.
@@ -69,7 +77,7 @@ def build_firmware(board: Board, lowered: Path, image: Path, *, trace: bool = Fa
         )
     require_programs()
     tree = image.resolve().parent / "build" / (f"{board.name}-trace" if trace else board.name)
-    _configure(board, lowered, tree, trace)
+    _configure(board, lowered, tree, trace, cmsis_dsp)
     _run(["cmake", "--build", str(tree)], board)
     linked = tree / "firmware.elf"
     firmware = _described(board, linked, image, tree)
@@ -92,13 +100,16 @@ def require_programs() -> None:
         )
 
 
-def _configure(board: Board, lowered: Path, tree: Path, trace: bool) -> None:
+def _configure(
+    board: Board, lowered: Path, tree: Path, trace: bool, cmsis_dsp: Path | None
+) -> None:
     sources = firmware_folder()
     _forget_moved_tree(tree, sources)
     command = ["cmake", "-S", str(sources), "-B", str(tree), "-G", "Ninja"]
     command += [f"-DCMAKE_TOOLCHAIN_FILE={sources / 'cmake' / 'arm-none-eabi.cmake'}"]
     command += [f"-DBOARD={board.name}", f"-DMODEL_DIR={lowered.resolve()}"]
-    _run([*command, f"-DTRACE={'ON' if trace else 'OFF'}"], board)
+    command += [f"-DTRACE={'ON' if trace else 'OFF'}", f"-DCMSIS_DSP_DIR={cmsis_dsp or ''}"]
+    _run(command, board)
 
 
 def _forget_moved_tree(tree: Path, sources: Path) -> None:

@@ -8,12 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from real_data import SPEECH_COMMANDS, TEXT
 
 from entrain.models.data.clips import CLIP_SAMPLES, SAMPLE_RATE, Clips, KeywordData
+from entrain.models.front_end.library import load
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
-SPEECH_COMMANDS = DATA / "speech_commands"
-TEXT = DATA / "text"
+
+@pytest.fixture(scope="session", autouse=True)
+def front_end() -> None:
+    """Compiled once, in the user's cache: those of the tests are empty."""
+    load()
 
 
 @pytest.fixture(autouse=True)

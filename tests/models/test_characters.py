@@ -6,12 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from real_data import TEXT
 
 from entrain.deploy.errors import DataError
 from entrain.models.data import characters
 from entrain.models.data.characters import load_characters, split_characters
-
-TEXT = Path(__file__).resolve().parents[3] / "shared" / "data" / "text"
 
 
 @pytest.fixture

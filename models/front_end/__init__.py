@@ -1,0 +1,1 @@
+"""The front end: the firmware's own C, called from Python."""

@@ -1,0 +1,106 @@
+"""The front end on this machine: the firmware's own C, compiled once and kept in the cache."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+import tempfile
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from entrain.deploy.errors import ToolError
+from entrain.models.data.cache import cache_folder, digest
+from entrain.models.data.clips import Samples
+from entrain.models.features import BANDS, HOP, WINDOW
+from entrain.models.front_end.cmsis import CmsisDsp, cmsis_dsp
+
+STEP = 2.0**-11  # of a value
+
+_FIRMWARE = Path(str(files("entrain.firmware")))
+_WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wconversion")
+_COMMON = ("-O3", "-fPIC", "-ffunction-sections", "-fdata-sections", "-fvisibility=hidden")
+# CMSIS-DSP without CMSIS-Core, and by the same C on every core: see firmware/CMakeLists.txt.
+_PORTABLE = ("-D__GNUC_PYTHON__", "-DARM_MATH_AUTOVECTORIZE")
+
+
+def log_mel_steps(samples: Samples) -> NDArray[np.int16]:
+    """Log-mel values as the board computes them, to the last bit.
+
+    Args:
+        samples: int16 [N, S], S of 400 or more, at 16 kHz.
+
+    Returns:
+        int16 [N, 1 + (S - 400) // 320, 40], in steps of :data:`STEP`.
+
+    Raises:
+        ValueError: samples of another type or shape.
+        ToolError: no C compiler, or CMSIS-DSP's sources cannot be fetched.
+    """
+    if samples.ndim != 2 or samples.dtype != np.int16 or samples.shape[1] < WINDOW:
+        raise ValueError(f"clips must be int16 [N, {WINDOW} or more], not {samples.shape}")
+    clips, length = samples.shape
+    values = np.empty((clips, 1 + (length - WINDOW) // HOP, BANDS), np.int16)
+    given = np.ascontiguousarray(samples)
+    load().log_mel_clips(
+        given.ctypes.data_as(ctypes.c_void_p),
+        ctypes.c_uint32(clips),
+        ctypes.c_uint32(length),
+        values.ctypes.data_as(ctypes.c_void_p),
+    )
+    return values
+
+
+@cache
+def load() -> ctypes.CDLL:
+    """The compiled front end.
+
+    Raises:
+        ToolError: no C compiler, or CMSIS-DSP's sources cannot be fetched.
+    """
+    audio = _FIRMWARE / "audio"
+    own = [*sorted(audio.glob("*.c")), _FIRMWARE / "host" / "log_mel_clips.c"]
+    cmsis = cmsis_dsp()
+    contents = [path.read_text(encoding="utf-8") for path in [*own, *sorted(audio.glob("*.h"))]]
+    key = digest(cmsis.folder.name, *_COMMON, _called(["cc", "--version"]), *contents)
+    library = cache_folder() / "front-end" / f"{key}.so"
+    if not library.is_file():
+        library.parent.mkdir(parents=True, exist_ok=True)
+        _compile(own, cmsis, library)
+    return ctypes.CDLL(str(library))
+
+
+def _compile(own: list[Path], cmsis: CmsisDsp, library: Path) -> None:
+    includes = [f"-isystem{folder}" for folder in cmsis.includes]
+    options = [*_COMMON, *_PORTABLE, *includes, f"-I{_FIRMWARE / 'audio'}"]
+    with tempfile.TemporaryDirectory(dir=library.parent, prefix=".front-end-") as temporary:
+        objects = []
+        for sources, warnings in ((own, _WARNINGS), (cmsis.sources, ("-w",))):
+            for source in sources:
+                made = Path(temporary) / f"{source.stem}.o"
+                _called(
+                    ["cc", "-std=gnu11", *options, *warnings, "-c", str(source), "-o", str(made)]
+                )
+                objects.append(str(made))
+        linked = Path(temporary) / "linked.so"
+        _called(["cc", "-shared", "-Wl,--gc-sections", *objects, "-o", str(linked)])
+        linked.rename(library)
+
+
+def _called(command: list[str]) -> str:
+    try:
+        found = subprocess.run(command, capture_output=True, text=True, check=True)
+    except FileNotFoundError as error:
+        raise ToolError(
+            "no C compiler on this machine", where="cc", remedy="apt-get install build-essential"
+        ) from error
+    except subprocess.CalledProcessError as error:
+        lines = [line for line in error.stderr.splitlines() if "error" in line]
+        raise ToolError(
+            f"the compiler refuses the front end: {lines[0] if lines else error}",
+            where=command[-3] if "-c" in command else "cc",
+        ) from error
+    return found.stdout
