@@ -28,11 +28,11 @@ from entrain.deploy.lowering.operators.oscillator_attention import OscillatorAtt
 from entrain.deploy.lowering.operators.softmax_attention import SoftmaxAttention
 from entrain.deploy.lowering.tensors import one_of
 from entrain.deploy.validation import Compared, compared_with
-from entrain.fpga.attention_hardware import hardware_block
-from entrain.fpga.block_shape import TASK, BlockShape, announced
+from entrain.fpga.bridge.shape import TASK, BlockShape, announced
 from entrain.fpga.built import kept_module
+from entrain.fpga.generation.attention import hardware_block
 from entrain.fpga.reference import LONGEST, OscillatorBlock, SoftmaxBlock
-from entrain.fpga.simulation import Module
+from entrain.fpga.simulators.verilator import Module
 
 HeadBlock = OscillatorBlock | SoftmaxBlock
 LANES = (4, 2)  # products a cycle, the first that divides a vector's length

@@ -12,10 +12,10 @@ from entrain.deploy.errors import concerning
 from entrain.deploy.lowering.network import read_network
 from entrain.deploy.pipeline import Progress
 from entrain.deploy.runs import Run
-from entrain.fpga.bridge import bridged
+from entrain.fpga.bridge.design import bridged
 from entrain.fpga.kept import kept
-from entrain.fpga.serial_simulation import SIMULATED, TESTBENCH, compile_board
-from entrain.fpga.simulation import Module
+from entrain.fpga.simulators.serial import SIMULATED, TESTBENCH, compile_board
+from entrain.fpga.simulators.verilator import Module
 
 FOLDER = "fpga"  # in a run's
 

@@ -28,9 +28,9 @@ from entrain.deploy.pipeline import LoadData, Progress, check_labels, complete, 
 from entrain.deploy.recipe import task_of
 from entrain.deploy.runs import Run
 from entrain.deploy.simulated_board import Block, block_of
-from entrain.fpga.attention_hardware import contexts_in
 from entrain.fpga.built import simulator_of
-from entrain.fpga.simulation import Simulator
+from entrain.fpga.generation.attention import contexts_in
+from entrain.fpga.simulators.verilator import Simulator
 
 AT_ONCE = 25  # clips whose values are kept in memory
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from entrain.fpga import simulation, verilog
-from entrain.fpga.just_in_time import SOURCES
+from entrain.fpga.generation import verilog
+from entrain.fpga.generation.primitives import PRIMITIVES
+from entrain.fpga.generation.verilog import COMPACT, Block, Pace, generate
 from entrain.fpga.kept import kept
-from entrain.fpga.primitives import PRIMITIVES
-from entrain.fpga.simulation import Channel, Module, Simulator, compile_module
-from entrain.fpga.verilog import COMPACT, Block, Pace, generate
+from entrain.fpga.simulators import verilator
+from entrain.fpga.simulators.just_in_time import SOURCES
+from entrain.fpga.simulators.verilator import Channel, Module, Simulator, compile_module
 
 
 def kept_module(block: Block, folder: Path, pace: Pace = COMPACT) -> Module:
-    """The block's Verilog as :func:`~entrain.fpga.verilog.generate` makes it, kept in ``folder``.
+    """The block's Verilog as ``entrain.fpga.generation.verilog`` makes it, kept in ``folder``.
 
     Raises:
         ToolError: XLS is missing, or refuses the sources.
@@ -42,7 +43,7 @@ def simulator_of(module: Module, folder: Path) -> Simulator:
         ToolError: Verilator is missing, or refused the sources.
         UsageError: the folder cannot be written.
     """
-    sources = [*module.sources, simulation.TESTBENCH, Path(simulation.__file__)]
+    sources = [*module.sources, verilator.TESTBENCH, Path(verilator.__file__)]
     channels = repr((module.top, module.inputs, module.outputs))
     made_of: list[str | bytes] = [channels, *(path.read_bytes() for path in sources)]
     place = kept(folder, f"simulator-{module.top}", made_of, lambda made, _: _compile(module, made))

@@ -29,9 +29,9 @@ from entrain.deploy.cli.sheet import Column, Number, Sheet
 from entrain.deploy.errors import UsageError
 
 if TYPE_CHECKING:
-    from entrain.fpga.back_end import Implementation
-    from entrain.fpga.blocks import Sizes
+    from entrain.fpga.back_end.implementation import Implementation
     from entrain.fpga.boards import FpgaBoard
+    from entrain.fpga.measurement.blocks import Sizes
 
 MOST_SEEDS = 100
 
@@ -61,8 +61,8 @@ def build(
     verbose: Verbose = False,
 ) -> None:
     """Generate a block and its serial bridge, synthesise, place and route, make a bitstream."""
-    from entrain.fpga.deployed import implemented
-    from entrain.fpga.families import FAMILIES
+    from entrain.fpga.back_end.families import FAMILIES
+    from entrain.fpga.bridge.deployed import implemented
 
     out = Output(machine, quiet, verbose)
     target = fpga_board(board)
@@ -86,7 +86,7 @@ def flash(
     verbose: Verbose = False,
 ) -> None:
     """Write a bitstream to a board's flash memory, from which the FPGA starts."""
-    from entrain.fpga.programmer import program
+    from entrain.fpga.back_end.programmer import program
 
     out = Output(machine, quiet, verbose)
     target = fpga_board(board)
@@ -104,7 +104,7 @@ def flash(
 
 def _newest(board: FpgaBoard) -> Path:
     """Where the bitstream lies that was last built for a board."""
-    from entrain.fpga.families import FAMILIES
+    from entrain.fpga.back_end.families import FAMILIES
 
     return kept_folder() / f"newest-{board.name}{Path(FAMILIES[board.family].bitstream).suffix}"
 

@@ -31,7 +31,7 @@ from entrain.deploy.cli.sheet import Name, Number, Sheet
 from entrain.deploy.cli.stages import names
 
 if TYPE_CHECKING:
-    from entrain.fpga.comparison import Compared
+    from entrain.fpga.measurement.comparison import Compared
 
 BoardNames = Annotated[
     str, typer.Option("--boards", help="Names of FPGA boards, separated by commas.")
@@ -61,11 +61,11 @@ def compare(
     verbose: Verbose = False,
 ) -> None:
     """Compare the blocks as whole operators: cycles, cells, highest clock, toggles."""
-    from entrain.fpga.blocks import BLOCKS
-    from entrain.fpga.comparison import compare as compared
-    from entrain.fpga.families import FAMILIES
-    from entrain.fpga.front import front as widths
-    from entrain.fpga.front import unbeaten
+    from entrain.fpga.back_end.families import FAMILIES
+    from entrain.fpga.measurement.blocks import BLOCKS
+    from entrain.fpga.measurement.comparison import compare as compared
+    from entrain.fpga.measurement.front import front as widths
+    from entrain.fpga.measurement.front import unbeaten
 
     out = Output(machine, quiet, verbose)
     sizes = sizes_of(tokens, d_head, d_value, d_osc, lanes, value_lanes)
@@ -104,9 +104,9 @@ def simulate(
     verbose: Verbose = False,
 ) -> None:
     """Run a block's Verilog in Verilator and count cycles and memory accesses of a query."""
-    from entrain.fpga.activity import throughput
-    from entrain.fpga.blocks import block_named
-    from entrain.fpga.comparison import MEASURED
+    from entrain.fpga.measurement.activity import throughput
+    from entrain.fpga.measurement.blocks import block_named
+    from entrain.fpga.measurement.comparison import MEASURED
 
     out = Output(machine, quiet, verbose)
     sizes = sizes_of(tokens, d_head, d_value, d_osc, lanes, value_lanes)

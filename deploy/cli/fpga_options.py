@@ -12,8 +12,8 @@ from entrain.deploy.cli.stages import names
 from entrain.deploy.errors import concerning
 
 if TYPE_CHECKING:
-    from entrain.fpga.blocks import Sizes
     from entrain.fpga.boards import FpgaBoard
+    from entrain.fpga.measurement.blocks import Sizes
 
 LONGEST = 128
 
@@ -81,7 +81,7 @@ def sizes_of(
         UsageError: lanes that do not divide a vector evenly.
     """
     from entrain.deploy.errors import UsageError
-    from entrain.fpga.blocks import Sizes
+    from entrain.fpga.measurement.blocks import Sizes
 
     if lanes % 2 or d_head % lanes:
         raise UsageError(

@@ -16,8 +16,8 @@ from entrain.deploy.cli.sheet import Column, Name, Number, Sheet
 from entrain.deploy.errors import CheckFailed, Mismatch, concerning
 
 if TYPE_CHECKING:
-    from entrain.fpga.accuracy import StateError, WordLength
-    from entrain.fpga.verification import Verification
+    from entrain.fpga.verification.accuracy import StateError, WordLength
+    from entrain.fpga.verification.outcomes import Verification
 
 ACCURACY_QUERIES = 20_000
 
@@ -39,9 +39,9 @@ def verify(
     verbose: Verbose = False,
 ) -> None:
     """Compare every implementation of the FPGA blocks with the reference, to the bit."""
-    from entrain.fpga.accuracy import state_errors, word_lengths
-    from entrain.fpga.verification import SUBJECTS
-    from entrain.fpga.verification import verify as verified
+    from entrain.fpga.verification.accuracy import state_errors, word_lengths
+    from entrain.fpga.verification.outcomes import SUBJECTS
+    from entrain.fpga.verification.outcomes import verify as verified
 
     out = Output(machine, quiet, verbose)
     with shown_stages(out) as stages, stages.work("verify") as work, concerning("--block"):
@@ -76,7 +76,7 @@ def _judge(found: Verification, errors: list[StateError]) -> None:
 def _value(
     found: Verification, errors: list[StateError], lengths: list[WordLength]
 ) -> dict[str, Any]:
-    from entrain.fpga.accuracy import STATE_BOUND
+    from entrain.fpga.verification.accuracy import STATE_BOUND
 
     outcomes = [asdict(outcome) for outcome in found.outcomes]
     for row, outcome in zip(outcomes, found.outcomes, strict=True):

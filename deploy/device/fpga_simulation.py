@@ -21,7 +21,7 @@ class SimulatedFpga(ProgramLine):
 
     Args:
         address: for its name.
-        program: what ``entrain.fpga.serial_simulation.compile_board`` made.
+        program: what ``entrain.fpga.simulators.serial.compile_board`` made.
 
     Raises:
         ToolError: the program cannot be run.

@@ -10,8 +10,8 @@ from pydantic import Field
 from entrain.deploy.board_files import BoardFile, Text, board_named, read_board_file
 from entrain.deploy.errors import BoardError
 from entrain.deploy.toml import place
-from entrain.fpga.families import FAMILIES
-from entrain.fpga.resources import Resources
+from entrain.fpga.back_end.families import FAMILIES
+from entrain.fpga.back_end.resources import Resources
 
 FOLDER = Path(__file__).parent
 
@@ -20,7 +20,7 @@ class FpgaBoard(BoardFile):
     """A board with an FPGA, as its board.toml describes it.
 
     Attributes:
-        family: a key of ``entrain.fpga.families.FAMILIES``.
+        family: a key of ``entrain.fpga.back_end.families.FAMILIES``.
         device: the FPGA, by its maker's name, as the family's file lists it.
         package: the FPGA's package.
         clock_mhz: the oscillator on the board's pin ``clk``, in megahertz.

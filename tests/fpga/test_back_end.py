@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 
 from entrain.deploy.errors import DoesNotFit, FpgaToolFailed, ToolError, UsageError
-from entrain.fpga.back_end import implement
-from entrain.fpga.bitstream import pack
-from entrain.fpga.boards import find_fpga_board
-from entrain.fpga.families import FAMILIES
-from entrain.fpga.families.ice40_multiplier import (
+from entrain.fpga.back_end.bitstream import pack
+from entrain.fpga.back_end.families import FAMILIES
+from entrain.fpga.back_end.families.ice40_multiplier import (
     CLOCK_TO_OUTPUT,
     MULTIPLY_16X16,
 )
-from entrain.fpga.place_and_route import place_and_route
-from entrain.fpga.synthesis import Design, synthesise
-from entrain.fpga.tools import run_tool
+from entrain.fpga.back_end.implementation import implement
+from entrain.fpga.back_end.place_and_route import place_and_route
+from entrain.fpga.back_end.synthesis import Design, synthesise
+from entrain.fpga.back_end.tools import run_tool
+from entrain.fpga.boards import find_fpga_board
 
 BEACON = """
 // A to P over and over at DIVIDER clock cycles a bit; the LED changes with every letter.
@@ -136,7 +136,7 @@ def test_what_was_made_once_is_not_made_again(beacon, folder, monkeypatch):
         raise AssertionError("a tool ran")
 
     for module in ("synthesis", "place_and_route", "bitstream"):
-        monkeypatch.setattr(f"entrain.fpga.{module}.run_tool", refuse)
+        monkeypatch.setattr(f"entrain.fpga.back_end.{module}.run_tool", refuse)
     assert implement(beacon, ICEBREAKER, folder, seeds=(1, 2)) == first
     beside = folder / "elsewhere" / "beacon.v"
     beside.parent.mkdir()

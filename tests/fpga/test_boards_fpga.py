@@ -5,8 +5,8 @@ import re
 import pytest
 
 from entrain.deploy.errors import BoardError
+from entrain.fpga.back_end.resources import Resources
 from entrain.fpga.boards import find_fpga_board, fpga_boards, read_fpga_board
-from entrain.fpga.resources import Resources
 
 PORTS = {"clk", "uart_rx", "uart_tx", "led", "reset_n"}
 GOOD = """

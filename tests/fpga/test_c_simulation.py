@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from entrain.deploy.errors import FpgaToolFailed, ToolError, UsageError
-from entrain.fpga import c_simulation
 from entrain.fpga.dynamics import Dynamics
-from entrain.fpga.instances import (
+from entrain.fpga.reference import LARGEST_COUPLING, Flags, SettlingCore
+from entrain.fpga.simulators import c_simulation
+from entrain.fpga.simulators.vitis_instance import Instance
+from entrain.fpga.simulators.vitis_vectors import Vectors, attention_vectors, settling_vectors
+from entrain.fpga.verification.instances import (
     oscillator_block,
     random_anchors,
     settling_core,
     softmax_block,
 )
-from entrain.fpga.reference import LARGEST_COUPLING, Flags, SettlingCore
-from entrain.fpga.vitis_instance import Instance
-from entrain.fpga.vitis_vectors import Vectors, attention_vectors, settling_vectors
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("hls4ml") is None,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from entrain.fpga.blocks import Sizes
-from entrain.fpga.comparison import Compared
-from entrain.fpga.front import TOKENS, front, unbeaten
-from entrain.fpga.resources import Resources
+from entrain.fpga.back_end.resources import Resources
+from entrain.fpga.measurement.blocks import Sizes
+from entrain.fpga.measurement.comparison import Compared
+from entrain.fpga.measurement.front import TOKENS, front, unbeaten
 
 
 def widths(name):

@@ -6,13 +6,18 @@ import numpy as np
 import pytest
 
 from entrain.deploy.errors import UsageError
-from entrain.fpga import just_in_time
-from entrain.fpga.attention_hardware import contexts_in, hardware_block
-from entrain.fpga.core_hardware import core_block, settled_in
 from entrain.fpga.dynamics import Dynamics, scaled_field
-from entrain.fpga.instances import oscillator_block, random_anchors, settling_core, softmax_block
-from entrain.fpga.simulation import compile_module
-from entrain.fpga.verilog import COMPACT, QUICK, generate
+from entrain.fpga.generation.attention import contexts_in, hardware_block
+from entrain.fpga.generation.core import core_block, settled_in
+from entrain.fpga.generation.verilog import COMPACT, QUICK, generate
+from entrain.fpga.simulators import just_in_time
+from entrain.fpga.simulators.verilator import compile_module
+from entrain.fpga.verification.instances import (
+    oscillator_block,
+    random_anchors,
+    settling_core,
+    softmax_block,
+)
 
 pytest.importorskip("xls", reason="pip install 'entrain-edge[fpga]'")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from entrain.deploy.errors import UsageError
-from entrain.fpga.families.ice40_multiplier import (
+from entrain.fpga.back_end.families.ice40_multiplier import (
     ADD,
     CLOCK_TO_OUTPUT,
     MULTIPLY_8X8,
@@ -13,7 +13,7 @@ from entrain.fpga.families.ice40_multiplier import (
     SETUP,
     multiplier,
 )
-from entrain.fpga.families.ice40_timing import longest_path
+from entrain.fpga.back_end.families.ice40_timing import longest_path
 
 REGISTERS = ("A_REG", "B_REG", "C_REG", "D_REG", "TOP_8x8_MULT_REG", "BOT_8x8_MULT_REG")
 PIPELINES = ("PIPELINE_16x16_MULT_REG1", "PIPELINE_16x16_MULT_REG2")

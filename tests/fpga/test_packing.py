@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from entrain.fpga.packing import packed, unpacked
+from entrain.fpga.simulators.packing import packed, unpacked
 
 
 def test_the_first_number_lies_lowest_and_rows_are_padded_to_words():

@@ -11,8 +11,8 @@ from entrain.deploy.errors import (
     ToolError,
     UsageError,
 )
+from entrain.fpga.back_end.programmer import command, meaning, program
 from entrain.fpga.boards import find_fpga_board, fpga_boards
-from entrain.fpga.programmer import command, meaning, program
 
 BOARD = find_fpga_board("icebreaker")
 

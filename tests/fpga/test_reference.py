@@ -8,8 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from entrain.fpga.dynamics import Dynamics, scaled_field
-from entrain.fpga.instances import oscillator_block, random_anchors, settling_core, softmax_block
 from entrain.fpga.reference import Flags, SettlingCore
+from entrain.fpga.verification.instances import (
+    oscillator_block,
+    random_anchors,
+    settling_core,
+    softmax_block,
+)
 
 ONE = 2**14
 SCHEMES = [None, Dynamics()]

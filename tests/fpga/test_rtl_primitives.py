@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from entrain.fpga.back_end.synthesis import Design, synthesise
 from entrain.fpga.boards import find_fpga_board
-from entrain.fpga.primitives import DUAL_MULTIPLY, PRIMITIVES, RAM
-from entrain.fpga.simulation import verilator
-from entrain.fpga.synthesis import Design, synthesise
+from entrain.fpga.generation.primitives import DUAL_MULTIPLY, PRIMITIVES, RAM
+from entrain.fpga.simulators.verilator import verilator
 
 BOARDS = {name: find_fpga_board(name) for name in ("icebreaker", "ulx3s", "tang-nano-9k")}
 PAIRS = 2**16

@@ -18,12 +18,12 @@ from entrain.deploy.device.address import FpgaSimAddress
 from entrain.deploy.device.fpga_simulation import SimulatedFpga
 from entrain.deploy.device.protocol import parse_timing
 from entrain.deploy.errors import UsageError
-from entrain.fpga.block_shape import BlockShape
+from entrain.fpga.back_end.synthesis import synthesise
 from entrain.fpga.boards import find_fpga_board
-from entrain.fpga.bridge import bridged, line_of
-from entrain.fpga.serial_simulation import SIMULATED, compile_board
-from entrain.fpga.simulation import Channel, Module
-from entrain.fpga.synthesis import synthesise
+from entrain.fpga.bridge.design import bridged, line_of
+from entrain.fpga.bridge.shape import BlockShape
+from entrain.fpga.simulators.serial import SIMULATED, compile_board
+from entrain.fpga.simulators.verilator import Channel, Module
 
 LINEAR = Path(__file__).parents[1] / "firmware" / "models" / "linear"
 SHAPE = BlockShape(tokens=2, queries=3, d_head=4, d_value=4, d_osc=2)

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 from entrain.deploy.errors import ToolError, UsageError
-from entrain.fpga import verification
-from entrain.fpga.accuracy import STATE_BOUND, state_errors, word_lengths
 from entrain.fpga.dynamics import Dynamics
-from entrain.fpga.implementations import IMPLEMENTATIONS, SAMPLED, WHOLE, reference
 from entrain.fpga.reference import Flags
-from entrain.fpga.vectors import (
+from entrain.fpga.verification import outcomes
+from entrain.fpga.verification.accuracy import STATE_BOUND, state_errors, word_lengths
+from entrain.fpga.verification.implementations import IMPLEMENTATIONS, SAMPLED, WHOLE, reference
+from entrain.fpga.verification.outcomes import SUBJECTS, verify
+from entrain.fpga.verification.vectors import (
     ATTENTION_SHAPES,
     CORE_SHAPES,
     CoreTrial,
@@ -25,7 +26,6 @@ from entrain.fpga.vectors import (
     oscillators,
     softmaxes,
 )
-from entrain.fpga.verification import SUBJECTS, verify
 
 
 def finds_libpython():
@@ -69,7 +69,7 @@ def test_a_planted_difference_is_found_and_spelled_out(compiled, monkeypatch):
     def changed(trial, folder):
         return reference(replace(trial, core=replace(trial.core, rounding=5)), folder)
 
-    monkeypatch.setattr(verification, "reference", changed)
+    monkeypatch.setattr(outcomes, "reference", changed)
     found = verify(
         compiled, count=100, blocks=["settle by dynamics"], shapes=SMALL, workers=1, sample=0
     )
@@ -90,7 +90,7 @@ def test_a_tool_that_fails_says_at_which_block(compiled, monkeypatch):
     def fails(_trial, _folder):
         raise ToolError("no compiler", remedy="install one")
 
-    monkeypatch.setitem(verification.IMPLEMENTATIONS, WHOLE[0], fails)
+    monkeypatch.setitem(outcomes.IMPLEMENTATIONS, WHOLE[0], fails)
     with pytest.raises(ToolError, match=r"softmax, T = 5.*: no compiler\n  install one"):
         verify(compiled, count=100, blocks=["softmax"], shapes=SMALL, workers=1)
 

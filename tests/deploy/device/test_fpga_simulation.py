@@ -16,12 +16,12 @@ from entrain.deploy.device import connect
 from entrain.deploy.device.address import FpgaSimAddress, parse_address
 from entrain.deploy.device.fpga_simulation import SimulatedFpga
 from entrain.deploy.errors import DeviceLost, DeviceRefused, ToolError, UsageError
-from entrain.fpga.attention_hardware import hardware_block
-from entrain.fpga.block_shape import TASK, BlockShape, announced
-from entrain.fpga.bridge import bridged
-from entrain.fpga.instances import oscillator_block, random_anchors
-from entrain.fpga.serial_simulation import SIMULATED, compile_board
-from entrain.fpga.verilog import generate
+from entrain.fpga.bridge.design import bridged
+from entrain.fpga.bridge.shape import TASK, BlockShape, announced
+from entrain.fpga.generation.attention import hardware_block
+from entrain.fpga.generation.verilog import generate
+from entrain.fpga.simulators.serial import SIMULATED, compile_board
+from entrain.fpga.verification.instances import oscillator_block, random_anchors
 
 SHAPE = BlockShape(tokens=8, queries=8, d_head=8, d_value=6, d_osc=2)
 SEQUENCES = 25  # of eight queries each

@@ -1,0 +1,1 @@
+"""From Verilog to a bitstream: synthesis, place and route, packing, writing to a board."""

@@ -1,0 +1,1 @@
+"""A block behind a serial line that speaks the firmware's grammar."""

@@ -1,0 +1,1 @@
+"""From DSLX to Verilog: the blocks as procs, their memories and streams."""

@@ -1,0 +1,1 @@
+"""What the blocks cost: cycles, accesses, cells, clocks, toggles."""

@@ -1,0 +1,1 @@
+"""Whether all implementations of the blocks answer the same."""
