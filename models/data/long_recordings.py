@@ -1,0 +1,183 @@
+"""Long recordings made of clips and background noise, by seed: what a board would hear for hours.
+
+Noise goes on without a break, stretch after stretch of the given recordings. Words are said into
+it, some seconds apart, each as loud that its spoken part stands the given ratio above the noise;
+how loud both are together changes from stretch to stretch. What was said, and when, is known to the
+sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from entrain.deploy.errors import UsageError
+from entrain.models.data.clips import SAMPLE_RATE, Clips, Samples
+
+SHORTEST_PAUSE, MEAN_PAUSE = 1.5, 4.0  # seconds between words
+NOISE_LEVEL = 0.01  # root mean square of the noise, full scale being 1: -40 dB
+LOUDNESS_DB = 6.0  # by up to so much a stretch is louder or softer, its words with it
+STRETCH = (4.0, 12.0)  # seconds
+FADE = 0.05  # seconds between stretches
+QUIET_DB = 30.0  # what lies so far below a clip's loudest moment is not the word
+MOMENT = SAMPLE_RATE // 50  # samples over which loudness is taken
+
+
+@dataclass(frozen=True)
+class Said:
+    """A word of a recording.
+
+    Attributes:
+        word: the index of its label; None if it is none of the words to be spotted.
+        name: of its clip.
+        start: its first sample.
+        end: behind its last one.
+    """
+
+    word: int | None
+    name: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, eq=False)
+class LongRecording:
+    """A recording that is made anew whenever it is heard.
+
+    Attributes:
+        seconds: how long it is.
+        keywords: clips to be spotted, their targets the indices of the labels.
+        others: clips that are not; both empty: noise alone.
+        noise: recordings, each at least as long as the longest stretch, or repeated.
+        snr_db: how far the spoken part of a word stands above the noise.
+        seed: of everything random.
+    """
+
+    seconds: float
+    keywords: Clips
+    others: Clips
+    noise: Sequence[Samples]
+    snr_db: float
+    seed: int
+
+    def __post_init__(self) -> None:
+        if not self.noise:
+            raise UsageError("no noise to say words into", remedy="give one recording or more")
+
+    @property
+    def samples(self) -> int:
+        """How many there are."""
+        return round(self.seconds * SAMPLE_RATE)
+
+    @cached_property
+    def said(self) -> tuple[Said, ...]:
+        """All words, in their order; keywords and others alternate at random, as often each."""
+        return tuple(said for said, _ in self._plan)
+
+    def blocks(self, samples: int = SAMPLE_RATE) -> Iterator[Samples]:
+        """Its sound, int16, so many samples at a time; the same sound whatever their number."""
+        waiting: list[Samples] = []
+        held = 0
+        for stretch in self._stretches():
+            waiting.append(stretch)
+            held += len(stretch)
+            if held >= samples:
+                whole = np.concatenate(waiting)
+                cut = held - held % samples
+                yield from whole[:cut].reshape(-1, samples)
+                waiting, held = [whole[cut:]], held - cut
+        if held:
+            yield np.concatenate(waiting)
+
+    @cached_property
+    def _plan(self) -> tuple[tuple[Said, tuple[Clips, int]], ...]:
+        """What is said when, and the clip that it is."""
+        groups = [clips for clips in (self.keywords, self.others) if len(clips)]
+        if not groups:
+            return ()
+        random = np.random.default_rng((self.seed, 0))
+        plan: list[tuple[Said, tuple[Clips, int]]] = []
+        place = 0
+        while True:
+            pause = SHORTEST_PAUSE + random.exponential(MEAN_PAUSE - SHORTEST_PAUSE)
+            clips = groups[int(random.integers(len(groups)))]
+            index = int(random.integers(len(clips)))
+            place += round(pause * SAMPLE_RATE)
+            if place + clips.samples.shape[1] > self.samples:
+                return tuple(plan)
+            first, behind = spoken_part(clips.samples[index])
+            word = int(clips.targets[index]) if clips is self.keywords else None
+            said = Said(word, clips.names[index], place + first, place + behind)
+            plan.append((said, (clips, index)))
+            place += clips.samples.shape[1]
+
+    def _stretches(self) -> Iterator[Samples]:
+        """Noise with its words, a stretch at a time."""
+        random = np.random.default_rng((self.seed, 1))
+        fade = round(FADE * SAMPLE_RATE)
+        rising = np.linspace(0, 1, fade, dtype=np.float32)
+        tail = np.zeros(fade, np.float32)  # of the stretch before, fading
+        loudness = 1.0
+        words = list(self._plan)
+        place = 0
+        while place < self.samples:
+            length = round(random.uniform(*STRETCH) * SAMPLE_RATE)
+            noise = self._noise(random, length + fade)
+            noise[:fade] = noise[:fade] * rising + tail
+            tail = noise[length:] * rising[::-1]
+            sound = noise[: min(length, self.samples - place)].copy()
+            for said, (clips, index) in words:
+                self._say(sound, place, said, clips.samples[index])
+            words = [each for each in words if self._ends(each) > place + length]
+            before, loudness = loudness, 10 ** (random.uniform(-LOUDNESS_DB, LOUDNESS_DB) / 20)
+            turned = before + (loudness - before) * rising[: len(sound)]
+            sound[:fade] *= turned
+            sound[fade:] *= np.float32(loudness)
+            yield _whole_numbers(sound)
+            place += length
+
+    def _ends(self, word: tuple[Said, tuple[Clips, int]]) -> int:
+        """Behind the last sample of its clip, or later."""
+        said, (clips, _) = word
+        return said.start + int(clips.samples.shape[1])
+
+    def _noise(self, random: np.random.Generator, length: int) -> NDArray[np.float32]:
+        noise = self.noise[int(random.integers(len(self.noise)))]
+        start = int(random.integers(len(noise)))
+        sound = np.take(noise, np.arange(start, start + length), mode="wrap").astype(np.float32)
+        return np.asarray(sound * (NOISE_LEVEL / max(_level(sound), 1e-9)), np.float32)
+
+    def _say(self, sound: NDArray[np.float32], place: int, said: Said, clip: Samples) -> None:
+        """Add what of a clip falls into the stretch that begins at ``place``."""
+        first, behind = spoken_part(clip)
+        start = said.start - first - place  # of the clip, within the stretch
+        here = slice(max(start, 0), min(start + len(clip), len(sound)))
+        if here.start >= here.stop:
+            return
+        spoken = _level(clip[first:behind].astype(np.float32))
+        gain = NOISE_LEVEL * 10 ** (self.snr_db / 20) / max(spoken, 1e-9)
+        sound[here] += gain * clip[here.start - start : here.stop - start]
+
+
+def spoken_part(clip: Samples) -> tuple[int, int]:
+    """The first sample of what is said in a clip, and the one behind the last.
+
+    From the first to the last moment (20 ms) whose power is within 30 dB of the loudest one's.
+    """
+    moments = len(clip) // MOMENT
+    power = np.square(clip[: moments * MOMENT].astype(np.float64)).reshape(moments, -1).mean(axis=1)
+    loud = np.flatnonzero(power >= power.max() * 10 ** (-QUIET_DB / 10))
+    return int(loud[0]) * MOMENT, int(loud[-1] + 1) * MOMENT
+
+
+def _level(sound: NDArray[np.float32]) -> float:
+    return float(np.sqrt(np.mean(np.square(sound, dtype=np.float64))))
+
+
+def _whole_numbers(sound: NDArray[np.float32]) -> Samples:
+    whole: Samples = np.clip(np.rint(sound * 32_768.0), -32_768, 32_767).astype(np.int16)
+    return whole
