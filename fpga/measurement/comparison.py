@@ -21,6 +21,7 @@ from entrain.fpga.measurement.blocks import Sizes, block_named
 from entrain.fpga.progress import Told
 from entrain.fpga.simulators.verilator import Module
 from entrain.fpga.verification.implementations import block_of
+from entrain.fpga.verification.vectors import CoreTrial
 
 MEASURED, TOGGLED = 4, 2  # sequences that are run: of the Verilog, and of the netlist
 
@@ -32,6 +33,7 @@ class Compared:
     Attributes:
         block: a name of ``BLOCKS``.
         board: its name.
+        whole: it is a whole operator, queries in and contexts out; else a part of one.
         sizes: of the block.
         cycles: a query, its share of loading keys and values with it (counted).
         latency: cycles to the first answer.
@@ -46,6 +48,7 @@ class Compared:
 
     block: str
     board: str
+    whole: bool
     sizes: Sizes
     cycles: float
     latency: int
@@ -104,6 +107,7 @@ def _compared(
     return Compared(
         name,
         board.name,
+        not isinstance(trial, CoreTrial),
         sizes,
         through.cycles,
         through.latency,

@@ -53,15 +53,19 @@ def _widths(name: str, sizes: Sizes) -> list[tuple[int, int]]:
 
 
 def unbeaten(rows: Sequence[Compared]) -> list[bool]:
-    """Of which no other of its board and length needs fewer cycles with no more look-up tables.
+    """Of which no other of its kind, board and length is better in cycles or look-up tables.
 
-    Nor as many cycles with fewer.
+    Better in one and no worse in the other.
     """
     return [not any(_beats(other, row) for other in rows) for row in rows]
 
 
 def _beats(one: Compared, other: Compared) -> bool:
-    if (one.board, one.sizes.tokens) != (other.board, other.sizes.tokens):
+    if _competition(one) != _competition(other):
         return False
     costs, others = (one.cycles, one.cells.luts), (other.cycles, other.cells.luts)
     return costs != others and all(mine <= its for mine, its in zip(costs, others, strict=True))
+
+
+def _competition(row: Compared) -> tuple[bool, str, int]:
+    return row.whole, row.board, row.sizes.tokens

@@ -29,9 +29,9 @@ def test_softmax_gives_as_many_dsp_blocks_to_its_values_as_to_its_scores():
     assert widths("softmax 8 bit") == [(2, 2), (4, 4), (8, 8)]
 
 
-def row(cycles, luts, board="icebreaker", tokens=64):
+def row(cycles, luts, board="icebreaker", tokens=64, whole=True):
     cells = Resources(luts=luts, ffs=1, dsps=1, brams=1)
-    return Compared("a", board, Sizes(tokens=tokens), cycles, 1, 0.0, 0.0, cells, {}, None)
+    return Compared("a", board, whole, Sizes(tokens=tokens), cycles, 1, 0.0, 0.0, cells, {}, None)
 
 
 def test_a_row_is_beaten_by_one_that_is_better_in_one_way_and_no_worse_in_the_other():
@@ -49,3 +49,7 @@ def test_rows_of_one_cost_do_not_beat_each_other():
 
 def test_rows_of_other_boards_and_lengths_do_not_compete():
     assert all(unbeaten([row(100, 50), row(200, 90, "ulx3s"), row(200, 90, tokens=25)]))
+
+
+def test_a_part_of_an_operator_does_not_compete_with_a_whole_one():
+    assert all(unbeaten([row(200, 90), row(100, 50, whole=False)]))
