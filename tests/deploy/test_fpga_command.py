@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
+from pathlib import Path
 
 import pytest
 from commands import entrain
@@ -112,6 +113,19 @@ def test_simulate_counts_cycles_and_accesses():
     assert ended.value["tokens"] == 5
     assert 5 < ended.value["cycles"] < 1000
     assert ended.value["reads"]["field_anchors"] > 0
+
+
+@needs_tools
+def test_build_puts_the_oscillator_and_its_bridge_on_the_smallest_board_at_18_mhz_or_more():
+    ended = entrain("fpga", "build", "oscillator-relu", "--seeds", 1, "--json")
+    assert ended.code == 0, ended.err
+    value = ended.value
+    assert (value["block"], value["board"]) == ("oscillator relu", "icebreaker")
+    assert value["luts"] <= 5_280
+    assert value["dsps"] <= 8
+    assert value["fmax_kind"] == "modelled"
+    assert value["fmax_mhz"] >= 18  # by nextpnr's and our analysis: the same on every machine
+    assert Path(value["bitstream"]).stat().st_size > 100_000
 
 
 def compared(block, board):
