@@ -56,7 +56,7 @@ def synthesise(design: Design, board: FpgaBoard, folder: Path) -> Netlist:
         ToolError: yosys is not installed.
         FpgaToolFailed: yosys refuses the design.
     """
-    contents = _contents(design)
+    contents = _contents(design, FAMILIES[board.family].cells)
     script = synthesis_script(design, board)
 
     def make(made: Path, log: Path) -> None:
@@ -81,17 +81,21 @@ def synthesis_script(design: Design, board: FpgaBoard) -> str:
         f"chparam -set {name} {json.dumps(value)} {design.top}"
         for name, value in sorted(design.parameters.items())
     ]
-    makes = [f"{family.synthesis} -top {design.top} -json netlist.json"]
-    return "; ".join([*reads, *sets, *makes, "tee -o cells.json stat -json"])
+    makes = [f"{family.synthesis} -top {design.top}"]
+    if family.cells is not None:
+        reads.append(f"read_verilog -lib {family.cells.name}")
+        makes += [f"techmap -map {family.cells.name}", "opt_clean"]
+    ends = ["write_json netlist.json", "tee -o cells.json stat -json"]
+    return "; ".join([*reads, *sets, *makes, *ends])
 
 
 def _sv(path: Path) -> str:
     return "-sv " if path.suffix == ".sv" else ""
 
 
-def _contents(design: Design) -> dict[str, bytes]:
+def _contents(design: Design, cells: Path | None) -> dict[str, bytes]:
     contents: dict[str, bytes] = {}
-    for path in (*design.sources, *design.data):
+    for path in (*design.sources, *design.data, *([cells] if cells else [])):
         if path.name in contents:
             raise UsageError("two files of a design have this name", where=str(path))
         try:

@@ -31,7 +31,7 @@ from entrain.fpga.simulators.verilator import (
     connections,
     port_declarations,
 )
-from entrain.fpga.verification.implementations import block_of, simulated
+from entrain.fpga.verification.implementations import block_of, reference, simulated
 from entrain.fpga.verification.vectors import CoreTrial, Trial
 
 ACCESSES, ACCESS_BITS = "accesses", 32
@@ -91,8 +91,11 @@ def throughput(trial: Trial, folder: Path, pace: Pace = COMPACT) -> Throughput:
 def toggles(trial: Trial, board: FpgaBoard, folder: Path) -> float | None:
     """Toggling nets of a query in the netlist for the board's family; None if it has no models.
 
+    The netlist is held to the reference on the way: synthesis, too, can be wrong.
+
     Raises:
-        ToolError: a tool is missing or failed, or the netlist did not answer.
+        ToolError: a tool is missing or failed, the netlist did not answer, or answered otherwise
+            than the reference.
         UsageError: the folder cannot be written.
     """
     if board.family not in MODELS:
@@ -121,9 +124,16 @@ def _first_and_queries(trial: Trial, answers: int) -> tuple[int, int]:
 
 def _run(trial: Trial, module: Module, folder: Path) -> Streams:
     counting = _Counting(module, simulator_of(module, folder))
-    simulated(trial, counting)
+    found, expected = simulated(trial, counting), reference(trial, folder)
     if counting.streams is None:
         raise ToolError(f"{module.top} was not run")
+    wrong = [name for name, answer in expected.items() if not np.array_equal(found[name], answer)]
+    if wrong:
+        raise ToolError(
+            f"{module.top} answers other {' and '.join(wrong)} than the reference",
+            where=str(module.sources[0]),
+            remedy="compare the Verilog by entrain fpga verify; if that is right, synthesis is not",
+        )
     return counting.streams
 
 

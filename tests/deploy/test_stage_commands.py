@@ -40,7 +40,7 @@ def changed(path, change):
         (lambda data: [path.unlink() for path in data.glob("*.txt")], "the list of the"),
         (
             lambda data: (data / "low" / "training0_nohash_0.wav").write_bytes(b"?"),
-            "cannot be read",
+            "no sound that can be read",
         ),
         (lambda data: os.truncate(data / "low" / "training0_nohash_0.wav", 9000), "cut short"),
     ],

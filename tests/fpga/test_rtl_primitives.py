@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from entrain.fpga.back_end.families import FAMILIES
 from entrain.fpga.back_end.synthesis import Design, synthesise
 from entrain.fpga.boards import find_fpga_board
 from entrain.fpga.generation.primitives import DUAL_MULTIPLY, PRIMITIVES, RAM
@@ -95,6 +96,7 @@ def simulated(tmp_path_factory, inputs):
     sources = {
         "plain.v": plain,
         "block.v": f"`define ENTRAIN_ICE40\n{dual}",
+        "cell.v": FAMILIES["ice40"].cells.read_text(),
         "SB_MAC16.v": _yosys_model("SB_MAC16"),
         "bench.sv": bench,
         RAM.name: RAM.read_text(),

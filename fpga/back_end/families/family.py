@@ -24,6 +24,8 @@ class Family:
         define: the macro that is defined for the Verilog sources.
         devices: what each device is called by the tools, by its maker's name.
         synthesis: the command of yosys that synthesises a design.
+        cells: a file of modules that synthesis takes for cells, and that it puts in afterwards; or
+            None.
         placer: the program that places and routes.
         placing: its arguments, from the tools' name of the device, the package, and the file of
             constraints.
@@ -50,6 +52,7 @@ class Family:
     resources: Callable[[Cells, Cells], Resources]
     fmax_mhz: Callable[[Path], float]
     pace: Pace
+    cells: Path | None = None
     untimed: str = ""
 
     @property

