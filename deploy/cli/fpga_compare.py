@@ -82,7 +82,9 @@ def compare(
     on_front = unbeaten(rows)
     values = [_value(row, best) for row, best in zip(rows, on_front, strict=True)]
     out.result(values, _tables(rows, on_front))
-    out.remark("*: none of its length beats it in cycles or look-up tables, and equals the other.")
+    out.remark(
+        "*: no other of its length is better in cycles or look-up tables and as good in both."
+    )
     out.remark(
         "Cycles, accesses and toggles are counted in simulation. Toggles are those of iCE40's "
         "cells without delays: they compare blocks, and are no power."

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-import subprocess
 import tempfile
 from pathlib import Path
 
 import numpy as np
 
 import entrain.firmware
-from entrain.deploy.errors import ToolError
+from entrain.deploy.c_compiler import call_c_compiler
 from entrain.deploy.lowering.artifact import LoweredModel
 from entrain.deploy.lowering.graph import Array
 from entrain.deploy.lowering.tensors import Given, packed, unpacked
@@ -41,22 +40,13 @@ def compiled(sources: Path, library: Path, *, trace: bool) -> Path:
         hook = library.with_suffix(".trace.c")
         hook.write_text(_TRACE_HOOK)
         files += ["-DMODEL_TRACE", str(hook)]
-    command = ["cc", *FLAGS, "-shared", "-fPIC", f"-I{sources}", f"-I{KERNELS}"]
-    try:
-        subprocess.run(
-            [*command, "-o", str(library), *files], check=True, capture_output=True, text=True
-        )
-    except FileNotFoundError as error:
-        raise ToolError(
-            "no C compiler on this machine", where="cc", remedy="apt-get install build-essential"
-        ) from error
-    except subprocess.CalledProcessError as error:
-        lines = [line for line in error.stderr.splitlines() if "error" in line]
-        raise ToolError(
-            f"the compiler refuses the generated C: {lines[0] if lines else error}",
-            where=str(sources),
-            remedy="lower the model again; if that repeats, it is a fault of the lowering",
-        ) from error
+    options = [*FLAGS, "-shared", "-fPIC", f"-I{sources}", f"-I{KERNELS}"]
+    call_c_compiler(
+        [*options, "-o", str(library), *files],
+        what="the generated C",
+        where=str(sources),
+        remedy="lower the model again; if that repeats, it is a fault of the lowering",
+    )
     return library
 
 

@@ -45,6 +45,16 @@ class Said:
 
 
 @dataclass(frozen=True, eq=False)
+class _Spoken:
+    """A word with its clip: where that begins, and by what it is multiplied."""
+
+    said: Said
+    clip: Samples
+    begin: int
+    gain: float
+
+
+@dataclass(frozen=True, eq=False)
 class LongRecording:
     """A recording that is made anew whenever it is heard.
 
@@ -76,7 +86,7 @@ class LongRecording:
     @cached_property
     def said(self) -> tuple[Said, ...]:
         """All words, in their order; keywords and others alternate at random, as often each."""
-        return tuple(said for said, _ in self._plan)
+        return tuple(word.said for word in self._plan)
 
     def blocks(self, samples: int = SAMPLE_RATE) -> Iterator[Samples]:
         """Its sound, int16, so many samples at a time; the same sound whatever their number."""
@@ -94,26 +104,30 @@ class LongRecording:
             yield np.concatenate(waiting)
 
     @cached_property
-    def _plan(self) -> tuple[tuple[Said, tuple[Clips, int]], ...]:
-        """What is said when, and the clip that it is."""
+    def _plan(self) -> tuple[_Spoken, ...]:
         groups = [clips for clips in (self.keywords, self.others) if len(clips)]
         if not groups:
             return ()
         random = np.random.default_rng((self.seed, 0))
-        plan: list[tuple[Said, tuple[Clips, int]]] = []
+        plan: list[_Spoken] = []
         place = 0
         while True:
             pause = SHORTEST_PAUSE + random.exponential(MEAN_PAUSE - SHORTEST_PAUSE)
             clips = groups[int(random.integers(len(groups)))]
             index = int(random.integers(len(clips)))
             place += round(pause * SAMPLE_RATE)
-            if place + clips.samples.shape[1] > self.samples:
+            clip = clips.samples[index]
+            if place + len(clip) > self.samples:
                 return tuple(plan)
-            first, behind = spoken_part(clips.samples[index])
             word = int(clips.targets[index]) if clips is self.keywords else None
-            said = Said(word, clips.names[index], place + first, place + behind)
-            plan.append((said, (clips, index)))
-            place += clips.samples.shape[1]
+            plan.append(self._spoken(word, clips.names[index], clip, place))
+            place += len(clip)
+
+    def _spoken(self, word: int | None, name: str, clip: Samples, begin: int) -> _Spoken:
+        first, behind = spoken_part(clip)
+        loudness = _level(clip[first:behind].astype(np.float32))
+        gain = NOISE_LEVEL * 10 ** (self.snr_db / 20) / max(loudness, 1e-9)
+        return _Spoken(Said(word, name, begin + first, begin + behind), clip, begin, gain)
 
     def _stretches(self) -> Iterator[Samples]:
         """Noise with its words, a stretch at a time."""
@@ -130,9 +144,9 @@ class LongRecording:
             noise[:fade] = noise[:fade] * rising + tail
             tail = noise[length:] * rising[::-1]
             sound = noise[: min(length, self.samples - place)].copy()
-            for said, (clips, index) in words:
-                self._say(sound, place, said, clips.samples[index])
-            words = [each for each in words if self._ends(each) > place + length]
+            for word in words:
+                _say(sound, place, word)
+            words = [word for word in words if word.begin + len(word.clip) > place + length]
             before, loudness = loudness, 10 ** (random.uniform(-LOUDNESS_DB, LOUDNESS_DB) / 20)
             turned = before + (loudness - before) * rising[: len(sound)]
             sound[:fade] *= turned
@@ -140,27 +154,19 @@ class LongRecording:
             yield _whole_numbers(sound)
             place += length
 
-    def _ends(self, word: tuple[Said, tuple[Clips, int]]) -> int:
-        """Behind the last sample of its clip, or later."""
-        said, (clips, _) = word
-        return said.start + int(clips.samples.shape[1])
-
     def _noise(self, random: np.random.Generator, length: int) -> NDArray[np.float32]:
         noise = self.noise[int(random.integers(len(self.noise)))]
         start = int(random.integers(len(noise)))
         sound = np.take(noise, np.arange(start, start + length), mode="wrap").astype(np.float32)
         return np.asarray(sound * (NOISE_LEVEL / max(_level(sound), 1e-9)), np.float32)
 
-    def _say(self, sound: NDArray[np.float32], place: int, said: Said, clip: Samples) -> None:
-        """Add what of a clip falls into the stretch that begins at ``place``."""
-        first, behind = spoken_part(clip)
-        start = said.start - first - place  # of the clip, within the stretch
-        here = slice(max(start, 0), min(start + len(clip), len(sound)))
-        if here.start >= here.stop:
-            return
-        spoken = _level(clip[first:behind].astype(np.float32))
-        gain = NOISE_LEVEL * 10 ** (self.snr_db / 20) / max(spoken, 1e-9)
-        sound[here] += gain * clip[here.start - start : here.stop - start]
+
+def _say(sound: NDArray[np.float32], place: int, word: _Spoken) -> None:
+    """Add what of a word's clip falls into the stretch that begins at ``place``."""
+    start = word.begin - place
+    here = slice(max(start, 0), min(start + len(word.clip), len(sound)))
+    if here.start < here.stop:
+        sound[here] += word.gain * word.clip[here.start - start : here.stop - start]
 
 
 def spoken_part(clip: Samples) -> tuple[int, int]:

@@ -103,9 +103,8 @@ def _check_data(path: Path, chunk: _Chunk, length: int, frame: int | None) -> No
         raise _wrong(
             path, f"it is cut short: {chunk.size:,} bytes of sound announced, {there:,} there"
         )
-    told = there if chunk.size in _UNTOLD else chunk.size
-    if frame and chunk.size not in _UNTOLD and told % frame:
-        raise _wrong(path, f"its sound ends within a frame: {told:,} bytes, {frame} a frame")
+    if frame and chunk.size not in _UNTOLD and chunk.size % frame:
+        raise _wrong(path, f"its sound ends within a frame: {chunk.size:,} bytes, {frame} a frame")
 
 
 def _wrong(path: Path, what: str) -> DataError:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,19 +62,45 @@ def cmsis_dsp() -> CmsisDsp:
     """The sources, fetched if they are not here yet.
 
     Raises:
-        ToolError: they cannot be fetched, or are not those that the digest belongs to.
+        ToolError: they cannot be fetched or kept, or are not those that the digest belongs to.
     """
     folder = cache_folder() / f"cmsisdsp-{VERSION}-{DIGEST[:8]}"
     if not folder.is_dir():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".cmsisdsp-") as temporary:
-            given = os.environ.get(GIVEN)
-            archive = Path(given) if given else _fetched(Path(temporary))
-            _check(archive)
-            unpacked = Path(temporary) / "unpacked"
-            _unpack(archive, unpacked)
-            _move(unpacked, folder)
+        with kept_in(folder.parent):
+            _make(folder)
     return CmsisDsp(folder)
+
+
+@contextmanager
+def kept_in(folder: Path) -> Iterator[None]:
+    """Makes ``folder`` in the cache, and says so if nothing can be kept there.
+
+    Raises:
+        ToolError: it cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        yield
+    except OSError as error:
+        raise ToolError(
+            f"what the front end needs cannot be kept: {error.strerror}",
+            where=str(folder),
+            remedy="make that folder writable, or name another by XDG_CACHE_HOME",
+        ) from error
+
+
+def _make(folder: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".cmsisdsp-") as temporary:
+        given = os.environ.get(GIVEN)
+        archive = Path(given) if given else _fetched(Path(temporary))
+        _check(archive)
+        unpacked = Path(temporary) / "unpacked"
+        _unpack(archive, unpacked)
+        try:
+            unpacked.rename(folder)
+        except OSError:
+            if not folder.is_dir():  # another process was first, and its sources are the same
+                raise
 
 
 def _fetched(folder: Path) -> Path:
@@ -121,13 +148,3 @@ def _unpack(archive: Path, folder: Path) -> None:
                 if content is not None:
                     (folder / name).parent.mkdir(parents=True, exist_ok=True)
                     (folder / name).write_bytes(content.read())
-
-
-def _move(unpacked: Path, folder: Path) -> None:
-    """Both are whole; whoever comes second has the other's."""
-    try:
-        unpacked.rename(folder)
-    except OSError:
-        if not folder.is_dir():
-            raise
-        shutil.rmtree(unpacked)

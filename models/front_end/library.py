@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import subprocess
 import tempfile
 from functools import cache
 from importlib.resources import files
@@ -12,11 +11,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from entrain.deploy.errors import ToolError
+from entrain.deploy.c_compiler import call_c_compiler
 from entrain.models.data.cache import cache_folder, digest
 from entrain.models.data.clips import Samples
 from entrain.models.features import BANDS, HOP, WINDOW
-from entrain.models.front_end.cmsis import CmsisDsp, cmsis_dsp
+from entrain.models.front_end.cmsis import CmsisDsp, cmsis_dsp, kept_in
 
 STEP = 2.0**-11  # of a value
 
@@ -59,48 +58,34 @@ def load() -> ctypes.CDLL:
     """The compiled front end.
 
     Raises:
-        ToolError: no C compiler, or CMSIS-DSP's sources cannot be fetched.
+        ToolError: no C compiler, CMSIS-DSP's sources cannot be fetched, or the cache not written.
     """
     audio = _FIRMWARE / "audio"
     own = [*sorted(audio.glob("*.c")), _FIRMWARE / "host" / "log_mel_clips.c"]
     cmsis = cmsis_dsp()
     contents = [path.read_text(encoding="utf-8") for path in [*own, *sorted(audio.glob("*.h"))]]
-    key = digest(cmsis.folder.name, *_COMMON, _called(["cc", "--version"]), *contents)
+    key = digest(cmsis.folder.name, *_COMMON, _call(["--version"], "cc"), *contents)
     library = cache_folder() / "front-end" / f"{key}.so"
     if not library.is_file():
-        library.parent.mkdir(parents=True, exist_ok=True)
-        _compile(own, cmsis, library)
+        with kept_in(library.parent):
+            _compile(own, cmsis, library)
     return ctypes.CDLL(str(library))
 
 
 def _compile(own: list[Path], cmsis: CmsisDsp, library: Path) -> None:
     includes = [f"-isystem{folder}" for folder in cmsis.includes]
-    options = [*_COMMON, *_PORTABLE, *includes, f"-I{_FIRMWARE / 'audio'}"]
+    options = ["-std=gnu11", *_COMMON, *_PORTABLE, *includes, f"-I{_FIRMWARE / 'audio'}"]
     with tempfile.TemporaryDirectory(dir=library.parent, prefix=".front-end-") as temporary:
         objects = []
         for sources, warnings in ((own, _WARNINGS), (cmsis.sources, ("-w",))):
             for source in sources:
-                made = Path(temporary) / f"{source.stem}.o"
-                _called(
-                    ["cc", "-std=gnu11", *options, *warnings, "-c", str(source), "-o", str(made)]
-                )
-                objects.append(str(made))
+                made = str(Path(temporary) / f"{source.stem}.o")
+                _call([*options, *warnings, "-c", str(source), "-o", made], str(source))
+                objects.append(made)
         linked = Path(temporary) / "linked.so"
-        _called(["cc", "-shared", "-Wl,--gc-sections", *objects, "-o", str(linked)])
+        _call(["-shared", "-Wl,--gc-sections", *objects, "-o", str(linked)], str(library))
         linked.rename(library)
 
 
-def _called(command: list[str]) -> str:
-    try:
-        found = subprocess.run(command, capture_output=True, text=True, check=True)
-    except FileNotFoundError as error:
-        raise ToolError(
-            "no C compiler on this machine", where="cc", remedy="apt-get install build-essential"
-        ) from error
-    except subprocess.CalledProcessError as error:
-        lines = [line for line in error.stderr.splitlines() if "error" in line]
-        raise ToolError(
-            f"the compiler refuses the front end: {lines[0] if lines else error}",
-            where=command[-3] if "-c" in command else "cc",
-        ) from error
-    return found.stdout
+def _call(arguments: list[str], where: str) -> str:
+    return call_c_compiler(arguments, what="the front end", where=where)

@@ -132,3 +132,11 @@ def test_an_index_without_the_package_says_how_to_go_on(tmp_path, monkeypatch):
     with pytest.raises(ToolError, match="cannot be fetched") as error:
         cmsis.cmsis_dsp()
     assert "ENTRAIN_CMSISDSP=FILE" in str(error.value)
+
+
+def test_a_cache_that_cannot_be_written_is_named(tmp_path, monkeypatch):
+    (tmp_path / "entrain").write_text("a file where the folder would be")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(ToolError, match="cannot be kept") as error:
+        cmsis.cmsis_dsp()
+    assert "XDG_CACHE_HOME" in str(error.value)
