@@ -12,12 +12,11 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from entrain.deploy.errors import ToolError
+from entrain.deploy.files import replacing_folder
 from entrain.models.data.cache import cache_folder
 
 VERSION = "1.10.3"
@@ -62,45 +61,17 @@ def cmsis_dsp() -> CmsisDsp:
     """The sources, fetched if they are not here yet.
 
     Raises:
-        ToolError: they cannot be fetched or kept, or are not those that the digest belongs to.
+        ToolError: they cannot be fetched, or are not those that the digest belongs to.
+        UsageError: the cache cannot be written.
     """
     folder = cache_folder() / f"cmsisdsp-{VERSION}-{DIGEST[:8]}"
     if not folder.is_dir():
-        with kept_in(folder.parent):
-            _make(folder)
+        with replacing_folder(folder) as made, tempfile.TemporaryDirectory() as temporary:
+            given = os.environ.get(GIVEN)
+            archive = Path(given) if given else _fetched(Path(temporary))
+            _check(archive)
+            _unpack(archive, made)
     return CmsisDsp(folder)
-
-
-@contextmanager
-def kept_in(folder: Path) -> Iterator[None]:
-    """Makes ``folder`` in the cache, and says so if nothing can be kept there.
-
-    Raises:
-        ToolError: it cannot be written.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        yield
-    except OSError as error:
-        raise ToolError(
-            f"what the front end needs cannot be kept: {error.strerror}",
-            where=str(folder),
-            remedy="make that folder writable, or name another by XDG_CACHE_HOME",
-        ) from error
-
-
-def _make(folder: Path) -> None:
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".cmsisdsp-") as temporary:
-        given = os.environ.get(GIVEN)
-        archive = Path(given) if given else _fetched(Path(temporary))
-        _check(archive)
-        unpacked = Path(temporary) / "unpacked"
-        _unpack(archive, unpacked)
-        try:
-            unpacked.rename(folder)
-        except OSError:
-            if not folder.is_dir():  # another process was first, and its sources are the same
-                raise
 
 
 def _fetched(folder: Path) -> Path:

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from entrain.deploy.c_compiler import call_c_compiler
+from entrain.deploy.files import writing_whole
 from entrain.models.data.cache import cache_folder, digest
 from entrain.models.data.clips import Samples
 from entrain.models.features import BANDS, HOP, WINDOW
-from entrain.models.front_end.cmsis import CmsisDsp, cmsis_dsp, kept_in
+from entrain.models.front_end.cmsis import CmsisDsp, cmsis_dsp
 
 STEP = 2.0**-11  # of a value
 
@@ -38,6 +39,7 @@ def log_mel_steps(samples: Samples) -> NDArray[np.int16]:
     Raises:
         ValueError: samples of another type or shape.
         ToolError: no C compiler, or CMSIS-DSP's sources cannot be fetched.
+        UsageError: the cache cannot be written.
     """
     if samples.ndim != 2 or samples.dtype != np.int16 or samples.shape[1] < WINDOW:
         raise ValueError(f"clips must be int16 [N, {WINDOW} or more], not {samples.shape}")
@@ -58,7 +60,8 @@ def load() -> ctypes.CDLL:
     """The compiled front end.
 
     Raises:
-        ToolError: no C compiler, CMSIS-DSP's sources cannot be fetched, or the cache not written.
+        ToolError: no C compiler, or CMSIS-DSP's sources cannot be fetched.
+        UsageError: the cache cannot be written.
     """
     audio = _FIRMWARE / "audio"
     own = [*sorted(audio.glob("*.c")), _FIRMWARE / "host" / "log_mel_clips.c"]
@@ -67,24 +70,21 @@ def load() -> ctypes.CDLL:
     key = digest(cmsis.folder.name, *_COMMON, _call(["--version"], "cc"), *contents)
     library = cache_folder() / "front-end" / f"{key}.so"
     if not library.is_file():
-        with kept_in(library.parent):
-            _compile(own, cmsis, library)
+        with writing_whole(library) as made, tempfile.TemporaryDirectory() as folder:
+            _compile(own, cmsis, Path(folder), made)
     return ctypes.CDLL(str(library))
 
 
-def _compile(own: list[Path], cmsis: CmsisDsp, library: Path) -> None:
-    includes = [f"-isystem{folder}" for folder in cmsis.includes]
+def _compile(own: list[Path], cmsis: CmsisDsp, folder: Path, library: Path) -> None:
+    includes = [f"-isystem{place}" for place in cmsis.includes]
     options = ["-std=gnu11", *_COMMON, *_PORTABLE, *includes, f"-I{_FIRMWARE / 'audio'}"]
-    with tempfile.TemporaryDirectory(dir=library.parent, prefix=".front-end-") as temporary:
-        objects = []
-        for sources, warnings in ((own, _WARNINGS), (cmsis.sources, ("-w",))):
-            for source in sources:
-                made = str(Path(temporary) / f"{source.stem}.o")
-                _call([*options, *warnings, "-c", str(source), "-o", made], str(source))
-                objects.append(made)
-        linked = Path(temporary) / "linked.so"
-        _call(["-shared", "-Wl,--gc-sections", *objects, "-o", str(linked)], str(library))
-        linked.rename(library)
+    objects = []
+    for sources, warnings in ((own, _WARNINGS), (cmsis.sources, ("-w",))):
+        for source in sources:
+            made = str(folder / f"{source.stem}.o")
+            _call([*options, *warnings, "-c", str(source), "-o", made], str(source))
+            objects.append(made)
+    _call(["-shared", "-Wl,--gc-sections", *objects, "-o", str(library)], str(library))
 
 
 def _call(arguments: list[str], where: str) -> str:
