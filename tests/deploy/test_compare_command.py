@@ -137,7 +137,8 @@ def test_an_emulator_that_dies_ends_the_work_and_keeps_what_was_measured(road, m
     assert results.stopped.startswith("qemu:mps3-an547: the emulator ended (signal 9)")
     (lost,) = [row for row in results.results if row.board == "mps3-an547"]
     assert (lost.complete, lost.accuracy.n, lost.mismatches) == (False, 2, 0)
-    assert len(results.results) == 2  # no further one was begun
+    # The other emulator may have gone on to its second run; the lost board's second never begins.
+    assert len(results.results) < 4
     assert [row["run"] for row in ended.value] == [row.run for row in results.results]
     assert "Incomplete" in (road.runs_dir / "compare-killed" / "report.html").read_text()
 
