@@ -12,7 +12,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 INSTALLED_FPGA := .venv/.installed-fpga
 DEBIAN_PACKAGES := build-essential chromium clang-format cmake gcc-arm-none-eabi \
-	libnewlib-arm-none-eabi ninja-build python3-venv qemu-system-arm
+	libnewlib-arm-none-eabi libportaudio2 ninja-build python3-venv qemu-system-arm
 # Icarus, what cocotb runs in, and what openFPGALoader needs
 DEBIAN_FPGA := iverilog libftdi1-2 libpython3-dev
 

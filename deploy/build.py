@@ -47,13 +47,26 @@ class Firmware:
     symbols: Symbols
 
 
+@dataclass(frozen=True)
+class Audio:
+    """What firmware needs in order to hear.
+
+    Args:
+        cmsis_dsp: the folder of CMSIS-DSP's sources, for the front end.
+        spotter: the folder of a spotter's settings in C, absolute; None for the front end alone.
+    """
+
+    cmsis_dsp: Path
+    spotter: Path | None = None
+
+
 def build_firmware(
     board: Board,
     lowered: Path,
     image: Path,
     *,
     trace: bool = False,
-    cmsis_dsp: Path | None = None,
+    audio: Audio | None = None,
 ) -> Firmware:
     """Compile the model in the folder ``lowered`` with the application, for ``board``.
 
@@ -64,7 +77,7 @@ def build_firmware(
         lowered: holds model.h, model.c and weights.c.
         image: the ELF file to write.
         trace: send every layer's values over the serial line (for ``Client.trace``).
-        cmsis_dsp: the folder of CMSIS-DSP's sources; with them the audio front end is built too.
+        audio: what it needs in order to hear, if it is to.
 
     Raises:
         ModelError: the folder holds no lowered model.
@@ -77,7 +90,7 @@ def build_firmware(
         )
     require_programs()
     tree = image.resolve().parent / "build" / (f"{board.name}-trace" if trace else board.name)
-    _configure(board, lowered, tree, trace, cmsis_dsp)
+    _configure(board, lowered, tree, trace, audio)
     _run(["cmake", "--build", str(tree)], board)
     linked = tree / "firmware.elf"
     firmware = _described(board, linked, image, tree)
@@ -100,15 +113,15 @@ def require_programs() -> None:
         )
 
 
-def _configure(
-    board: Board, lowered: Path, tree: Path, trace: bool, cmsis_dsp: Path | None
-) -> None:
+def _configure(board: Board, lowered: Path, tree: Path, trace: bool, audio: Audio | None) -> None:
     sources = firmware_folder()
     _forget_moved_tree(tree, sources)
     command = ["cmake", "-S", str(sources), "-B", str(tree), "-G", "Ninja"]
     command += [f"-DCMAKE_TOOLCHAIN_FILE={sources / 'cmake' / 'arm-none-eabi.cmake'}"]
     command += [f"-DBOARD={board.name}", f"-DMODEL_DIR={lowered.resolve()}"]
-    command += [f"-DTRACE={'ON' if trace else 'OFF'}", f"-DCMSIS_DSP_DIR={cmsis_dsp or ''}"]
+    command += [f"-DTRACE={'ON' if trace else 'OFF'}"]
+    command += [f"-DCMSIS_DSP_DIR={audio.cmsis_dsp if audio else ''}"]
+    command += [f"-DLISTENING_DIR={(audio and audio.spotter) or ''}"]
     _run(command, board)
 
 

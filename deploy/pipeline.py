@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from entrain.deploy.boards import Board
-from entrain.deploy.build import Firmware, build_firmware
+from entrain.deploy.build import Audio, Firmware, build_firmware
 from entrain.deploy.errors import CheckpointError, ModelError, UsageError, concerning
 from entrain.deploy.files import folder_if_whole, replacing_folder, writing_whole
 from entrain.deploy.lowering.artifact import FILE
@@ -181,9 +181,19 @@ def build(run: Run, board: Board, progress: Progress) -> Firmware:
     """
     again = f"'entrain lower --run {run.name}' writes its C anew"
     with concerning(board.name, again), progress.stage(run, f"build for {board.name}", 1) as step:
-        firmware = build_firmware(board, run.lowered, run.firmware(board.name))
+        firmware = build_firmware(board, run.lowered, run.firmware(board.name), audio=_audio(run))
         step(f"{firmware.flash_bytes:,} bytes of flash, {firmware.ram_bytes:,} of RAM")
     return firmware
+
+
+def _audio(run: Run) -> Audio | None:
+    """What the run's firmware hears by; None if its network answers clips, or no sound at all."""
+    from entrain.deploy.listening.firmware import is_spotter, spotter_of
+    from entrain.models.front_end.cmsis import cmsis_dsp
+
+    if not is_spotter(run):
+        return None
+    return Audio(cmsis_dsp().folder, spotter_of(run).sources())
 
 
 def build_trace(run: Run, board: Board, progress: Progress) -> Firmware:

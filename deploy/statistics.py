@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri, stdtrit
+from scipy.special import gammaincinv, ndtri, stdtrit
 from scipy.stats import binomtest
 
 Interval = tuple[float, float]
@@ -68,6 +68,24 @@ def wilson_interval(successes: int, n: int, confidence: float = 0.95) -> Interva
     low = 0.0 if successes == 0 else (centre - spread) / scale
     high = 1.0 if successes == n else (centre + spread) / scale
     return low, high
+
+
+def poisson_interval(count: int, exposure: float, confidence: float = 0.95) -> Interval:
+    """The exact interval of a rate, from so many events (Garwood 1936).
+
+    Args:
+        count: events.
+        exposure: in how long, or how much; positive. The rate is per unit of it.
+        confidence: of the interval.
+
+    Raises:
+        ValueError: the exposure is not positive, or the count negative.
+    """
+    if exposure <= 0 or count < 0:
+        raise ValueError(f"{count} events in {exposure}")
+    tail = (1 - confidence) / 2
+    low = float(gammaincinv(count, tail)) if count else 0.0
+    return low / exposure, float(gammaincinv(count + 1, 1 - tail)) / exposure
 
 
 def accuracy_interval(

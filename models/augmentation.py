@@ -1,13 +1,13 @@
 """Fresh variations of the training clips for every epoch.
 
-Speed, shift, loudness and background noise change the sound; after the features are normalised,
-one band of frequencies and one stretch of time are set to the mean.
+Speed, place, loudness, room and background noise change the sound; after the features are
+normalised, one band of frequencies and one stretch of time are set to the mean.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from entrain.models.data import Clips
-from entrain.models.data.clips import CLIP_SAMPLES, FULL_SCALE, SAMPLE_RATE, Samples
+from entrain.models.data.clips import CLIP_SAMPLES, FULL_SCALE, Samples, to_samples
+from entrain.models.placing import Centred, Placing
+from entrain.models.rooms import reverberated
 
 
 @dataclass(frozen=True)
@@ -25,21 +27,38 @@ class Augmentation:
 
     Args:
         speed: how much faster a clip plays.
-        shift: how far it moves, in seconds to either side.
+        placing: where in its second it lies.
         gain: its loudness, as a power of ten.
         noise_probability: how often noise is added.
         noise_decibels: ratio of the clip's power to the noise's.
+        room_probability: how often it is heard in a room that answers.
+        scrambled: the share of words that are made into none.
         masked_bands: most bands that are hidden.
         masked_frames: most frames that are hidden.
     """
 
     speed: tuple[float, float] = (0.88, 1.12)
-    shift: float = 0.1
+    placing: Placing = field(default_factory=lambda: Centred(0.1))
     gain: tuple[float, float] = (-0.4, 0.3)
     noise_probability: float = 0.8
     noise_decibels: tuple[float, float] = (0.0, 30.0)
+    room_probability: float = 0.0
+    scrambled: float = 0.0
     masked_bands: int = 5
     masked_frames: int = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Varied:
+    """Clips that were varied.
+
+    Args:
+        samples: int16 [N, 16000]; what became too loud is cut.
+        is_cut: bool [N]: whether less is left of a word than makes it one.
+    """
+
+    samples: Samples
+    is_cut: NDArray[np.bool_]
 
 
 def vary_sound(
@@ -47,7 +66,7 @@ def vary_sound(
     background: Sequence[Samples],
     augmentation: Augmentation,
     random: np.random.Generator,
-) -> Tensor:
+) -> Varied:
     """Vary clips.
 
     Args:
@@ -55,23 +74,24 @@ def vary_sound(
         background: noise recordings of a second or more each; without any, no noise is added.
         augmentation: the ranges.
         random: where the draws come from.
-
-    Returns:
-        float32 [N, 16000], full scale at 1; loud clips may exceed it.
     """
     count = len(samples)
     speeds = random.uniform(*augmentation.speed, count)
-    limit = augmentation.shift * SAMPLE_RATE
-    shifts = np.rint(random.uniform(-limit, limit, count)).astype(int)
+    placed = augmentation.placing.place(samples, speeds, random)
     gains = _column(10.0 ** random.uniform(*augmentation.gain, count) / FULL_SCALE)
     sound = torch.from_numpy(samples)
     moved = torch.zeros(count, CLIP_SAMPLES)
     # Clip by clip, which stays in the processor's cache.
-    for clip, source, gain, speed, shift in zip(moved, sound, gains, speeds, shifts, strict=True):
+    for clip, source, gain, speed, shift in zip(
+        moved, sound, gains, speeds, placed.shifts, strict=True
+    ):
         _place(clip, _resampled(source * gain, speed), int(shift))
+    in_a_room = random.random(count) < augmentation.room_probability
+    if in_a_room.any():
+        moved[in_a_room] = reverberated(moved[in_a_room], random)
     if background:
         moved += _noise(moved, background, augmentation, random)
-    return moved
+    return Varied(to_samples(moved.numpy()), placed.is_cut)
 
 
 def mask_features(

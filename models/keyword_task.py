@@ -21,9 +21,12 @@ from entrain.models.augmentation import (
     vary_sound,
 )
 from entrain.models.data import Clips, KeywordData
-from entrain.models.features import BANDS, FRAMES, log_mel
+from entrain.models.data.speech import UNKNOWN
+from entrain.models.features import BANDS, FRAMES
+from entrain.models.front_end import log_mel
 from entrain.models.networks import NetworkConfig
 from entrain.models.prediction import predicted_classes
+from entrain.models.scrambling import scramble
 from entrain.models.training import EpochReport, TrainingConfig, fit, reproducible
 
 _EVALUATION_BATCH = 256
@@ -107,7 +110,7 @@ def feature_statistics(clips: Clips) -> FeatureStatistics:
 
 def prepare(clips: Clips, statistics: FeatureStatistics) -> Tensor:
     """Normalised features of clips as they are, float32 [N, 1, 49, 40]."""
-    return statistics.normalise(log_mel(torch.from_numpy(clips.samples))).unsqueeze(1)
+    return statistics.normalise(torch.from_numpy(log_mel(clips.samples))).unsqueeze(1)
 
 
 def augmented_batches(
@@ -119,7 +122,8 @@ def augmented_batches(
     """Fresh variations of the training clips for each epoch, for `fit`.
 
     Args:
-        data: its training clips and background noise are used.
+        data: its training clips and background noise are used; a clip that is cut or scrambled
+            becomes one of an unknown word.
         statistics: of the clean training clips.
         config: its batch size and seed; an epoch's batches depend on the seed and the epoch only.
         augmentation: how the clips are varied.
@@ -131,11 +135,15 @@ def augmented_batches(
     def epoch_batches(epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
         random = np.random.default_rng((config.seed, epoch))
         for indices in shuffled_batches(data.train, config.batch, random):
-            samples = data.train.samples[indices]
-            sound = vary_sound(samples, data.background, augmentation, random)
-            features = statistics.normalise(log_mel(sound))
+            samples, targets = data.train.samples[indices], data.train.targets[indices]
+            mixed = scramble(samples, targets, augmentation.scrambled, random)
+            varied = vary_sound(mixed.samples, data.background, augmentation, random)
+            features = statistics.normalise(torch.from_numpy(log_mel(varied.samples)))
             masked = mask_features(features, augmentation, random)
-            yield masked.unsqueeze(1), torch.from_numpy(data.train.targets[indices])
+            is_lost = mixed.is_scrambled | varied.is_cut
+            if is_lost.any():
+                targets = np.where(is_lost, data.labels.index(UNKNOWN), targets)
+            yield masked.unsqueeze(1), torch.from_numpy(targets)
 
     return epoch_batches
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from typing import Self
 
-from entrain.deploy.device import protocol
+from entrain.deploy.device import hearing, protocol
 from entrain.deploy.device.counting import InstructionCounter, InstructionCounts
+from entrain.deploy.device.hearing import HopOnDevice, SpotterOnDevice
 from entrain.deploy.device.protocol import Profile, StackUse, Timing
 from entrain.deploy.device.transport import Transport
 from entrain.deploy.errors import (
     DeviceMissing,
+    DeviceRefused,
     DeviceTimeout,
     EntrainError,
     ProtocolError,
@@ -22,6 +24,8 @@ INFERENCE_PATIENCE = 60.0  # seconds without a byte, for one inference
 GREETING_ATTEMPTS = 4
 GREETING_TIMEOUT = 3.0  # longer than the firmware waits for the rest of a broken-off block
 QUIET = 0.3
+SENT_AGAIN = 3  # times that a damaged block of sound is sent again
+_DAMAGED = ("wrong CRC-32", "bytes were lost", "stopped short")
 MAX_ANSWER_BYTES = 16 * 2**20
 
 
@@ -81,7 +85,7 @@ class Client:
 
     def load(self, values: bytes) -> None:
         """Make ``values`` (int8, one byte each) the model's input; checked by CRC-32."""
-        self._expect(self._ask(protocol.encode_block("load", values)), "m-load-done")
+        self._expect(self._ask(protocol.encode_block(values, "load")), "m-load-done")
 
     def load_hex(self, values: bytes) -> None:
         """As ``load``, by MLPerf Tiny's hexadecimal lines."""
@@ -111,7 +115,7 @@ class Client:
 
     def classify(self, values: bytes) -> bytes:
         """``load``, one inference and ``raw`` in a single exchange: the quick way."""
-        command = protocol.encode_block("classify", values)
+        command = protocol.encode_block(values, "classify")
         return protocol.parse_raw(self._ask(command, INFERENCE_PATIENCE))
 
     def trace(self, values: bytes) -> dict[int, bytes]:
@@ -120,7 +124,7 @@ class Client:
         Raises:
             UsageError: the firmware is no trace build.
         """
-        command = protocol.encode_block("classify", values)
+        command = protocol.encode_block(values, "classify")
         layers = protocol.parse_trace(self._ask(command, INFERENCE_PATIENCE))
         if not layers:
             raise UsageError(
@@ -137,6 +141,30 @@ class Client:
         board that does not do so refuses.
         """
         return protocol.parse_stack(self._ask(protocol.encode("stack")))
+
+    def listen(self) -> SpotterOnDevice:
+        """Of firmware that listens: begin a stream, of which nothing was heard yet."""
+        return hearing.parse_spotter(self._ask(hearing.listen()))
+
+    def hear(self, coding: str, number: int, block: bytes) -> list[HopOnDevice]:
+        """Bring the next block of the stream; the hops that end with it.
+
+        The device answers when it has heard the block, so none is sent before its time. A block
+        that arrived damaged is sent again.
+
+        Args:
+            coding: `hearing.PCM` or `hearing.ADPCM`.
+            number: of the block, from 0.
+            block: whole frames, at most a hop.
+        """
+        command = hearing.hear(coding, number, block)
+        for _ in range(SENT_AGAIN):
+            try:
+                return hearing.parse_hops(self._ask(command, INFERENCE_PATIENCE))
+            except DeviceRefused as error:
+                if not any(kind in error.what for kind in _DAMAGED):
+                    raise
+        return hearing.parse_hops(self._ask(command, INFERENCE_PATIENCE))
 
     @property
     def counts_instructions(self) -> bool:

@@ -67,9 +67,9 @@ def encode(*words: str | int) -> bytes:
     return (text + TERMINATOR).encode("ascii")
 
 
-def encode_block(command: str, payload: bytes) -> bytes:
+def encode_block(payload: bytes, *command: str | int) -> bytes:
     """A command that carries bytes: ``command N%``, the N bytes, their CRC-32 low byte first."""
-    return encode(command, len(payload)) + payload + zlib.crc32(payload).to_bytes(4, "little")
+    return encode(*command, len(payload)) + payload + zlib.crc32(payload).to_bytes(4, "little")
 
 
 def hex_lines(payload: bytes) -> list[bytes]:

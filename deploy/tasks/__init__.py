@@ -9,9 +9,11 @@ from entrain.deploy.tasks.agreement import AgreementTask
 from entrain.deploy.tasks.contract import Choices, Recipe, Task
 from entrain.deploy.tasks.keyword import KeywordTask
 from entrain.deploy.tasks.keyword_linear import KeywordLinearTask
+from entrain.deploy.tasks.keyword_stream import KeywordStreamTask
 
 TASKS: dict[str, Task[Any, Any, Any]] = {
     "keyword": KeywordTask(),
+    "keyword-stream": KeywordStreamTask(),
     "keyword-linear": KeywordLinearTask(),
     "agreement": AgreementTask(),
 }

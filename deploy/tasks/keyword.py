@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from entrain.deploy.tasks.contract import Classes, EpochBatches, OnEpoch
+    from entrain.models.augmentation import Augmentation
     from entrain.models.checkpoint import Checkpoint
     from entrain.models.data import Clips, KeywordData
     from entrain.models.keyword_task import FeatureStatistics, KeywordSettings
@@ -86,11 +87,10 @@ class KeywordTask(Task[KeywordRecipe, "KeywordData", "Clips"]):
         """See `Task`."""
         from entrain.models.checkpoint import Checkpoint
         from entrain.models.keyword_task import train_keyword
-        from entrain.models.training import TrainingConfig
 
         network = self.network(recipe.attention, len(data.labels))
-        training = TrainingConfig(epochs=recipe.epochs, seed=recipe.seed)
-        trained = train_keyword(data, network, training, on_epoch)
+        training = self.training(recipe)
+        trained = train_keyword(data, network, training, on_epoch, augmentation=self.augmentation())
         checkpoint = Checkpoint.of(self.name, trained, trained.statistics)
         return Training(checkpoint, trained.interrupted)
 
@@ -101,11 +101,23 @@ class KeywordTask(Task[KeywordRecipe, "KeywordData", "Clips"]):
 
         return KeywordConfig(AttentionConfig.parse(attention), classes=classes)
 
+    def training(self, recipe: KeywordRecipe) -> TrainingConfig:
+        """How it is trained."""
+        from entrain.models.training import TrainingConfig
+
+        return TrainingConfig(epochs=recipe.epochs, seed=recipe.seed)
+
+    def augmentation(self) -> Augmentation:
+        """How the training clips are varied."""
+        from entrain.models.augmentation import Augmentation
+
+        return Augmentation()
+
     def inputs(self, part: Clips, checkpoint: Checkpoint) -> Tensor:
         """See `Task`."""
         from entrain.models.keyword_task import prepare
 
-        return prepare(part, _statistics(checkpoint))
+        return prepare(part, statistics_of(checkpoint))
 
     def truth(self, part: Clips) -> Classes:
         """See `Task`."""
@@ -132,14 +144,20 @@ class KeywordTask(Task[KeywordRecipe, "KeywordData", "Clips"]):
         """Fresh variations of the training clips."""
         from entrain.models.keyword_task import augmented_batches
 
-        return augmented_batches(data, _statistics(checkpoint), training)
+        statistics = statistics_of(checkpoint)
+        return augmented_batches(data, statistics, training, self.augmentation())
 
     def groups(self, part: Clips) -> tuple[str, ...]:
         """Who speaks."""
         return part.speakers
 
 
-def _statistics(checkpoint: Checkpoint) -> FeatureStatistics:
+def statistics_of(checkpoint: Checkpoint) -> FeatureStatistics:
+    """What normalises a keyword network's features.
+
+    Raises:
+        CheckpointError: the checkpoint is of another kind of network.
+    """
     from entrain.models.keyword_task import FeatureStatistics
 
     found = checkpoint.preparation

@@ -1,5 +1,6 @@
 #include "commands.h"
 
+#include "block.h"
 #include "board.h"
 #include "inference.h"
 #include "input.h"
@@ -7,20 +8,13 @@
 #include "scores.h"
 #include "text.h"
 
+#include <stddef.h>
+
 #define FIRMWARE_VERSION       "entrain 0.1.0"
 #define MAX_INFERENCES         1000000u
-#define MAX_BINARY_BYTES       0x1000000u
 #define DEFAULT_WARMUPS        10u
 #define PRINTED_PER_LINE       8u
 #define PIN_PULSE_MICROSECONDS 1u
-
-struct command {
-    const char *name;
-    uint32_t fewest_words;
-    uint32_t most_words;
-    const char *usage;
-    void (*execute)(const struct words *words);
-};
 
 static void command_name(const struct words *words) {
     (void)words;
@@ -105,36 +99,23 @@ static void command_db(const struct words *words) {
 }
 
 /* Receives the block that follows the command; true if it is now the model's input. */
-static bool receive_block(const char *length) {
+static bool receive_input(const char *length) {
     uint32_t bytes = 0;
-    if (!text_parse_unsigned(length, MAX_BINARY_BYTES, &bytes)) {
+    if (!text_parse_unsigned(length, BLOCK_MOST_BYTES, &bytes)) {
         text_send_error("the length must be a number up to 16777216");
         return false;
     }
     inference_forget_output();
-    const enum binary_state state = input_receive_binary(bytes);
-    if (board_receive_overran() && state != BINARY_DONE) {
-        text_send_error("received bytes were lost");
-        return false;
-    }
-    switch (state) {
-    case BINARY_DONE:
-        return true;
-    case BINARY_WRONG_LENGTH:
+    const enum block_state state = input_receive_binary(bytes);
+    if (state == BLOCK_TOO_LONG || (state == BLOCK_DONE && bytes != MODEL_INPUT_BYTES)) {
         text_send_number_line("e-[the model takes ", MODEL_INPUT_BYTES, " bytes]");
         return false;
-    case BINARY_WRONG_CRC:
-        text_send_error("wrong CRC-32");
-        return false;
-    case BINARY_TIMED_OUT:
-    default:
-        text_send_error("the block stopped short");
-        return false;
     }
+    return block_is_whole(state);
 }
 
 static void command_load(const struct words *words) {
-    if (receive_block(words->word[1])) {
+    if (receive_input(words->word[1])) {
         text_send_line("m-load-done");
     }
 }
@@ -151,7 +132,7 @@ static void command_raw(const struct words *words) {
 }
 
 static void command_classify(const struct words *words) {
-    if (receive_block(words->word[1])) {
+    if (receive_input(words->word[1])) {
         inference_run();
         command_raw(words);
     }
@@ -244,34 +225,46 @@ static const struct command commands[] = {
     {"help", 1u, 1u, "help", command_help},
 };
 
-#define COMMAND_COUNT (sizeof commands / sizeof commands[0])
+static const struct command_set own_commands = {commands, sizeof commands / sizeof commands[0]};
+
+static void send_usages(const struct command_set *set) {
+    for (uint32_t i = 0; i < set->count; i++) {
+        text_send("m-help-[");
+        text_send(set->commands[i].usage);
+        text_send_line("]");
+    }
+}
 
 static void command_help(const struct words *words) {
     (void)words;
-    for (uint32_t i = 0; i < COMMAND_COUNT; i++) {
-        text_send("m-help-[");
-        text_send(commands[i].usage);
-        text_send_line("]");
+    send_usages(&own_commands);
+    send_usages(&further_commands);
+}
+
+static const struct command *find(const struct command_set *set, const char *name) {
+    for (uint32_t i = 0; i < set->count; i++) {
+        if (text_equal(name, set->commands[i].name)) {
+            return &set->commands[i];
+        }
     }
+    return NULL;
 }
 
 void commands_execute(const struct words *words) {
     if (words->count == 0u) {
         return;
     }
-    for (uint32_t i = 0; i < COMMAND_COUNT; i++) {
-        const struct command *command = &commands[i];
-        if (!text_equal(words->word[0], command->name)) {
-            continue;
-        }
-        if (words->count < command->fewest_words || words->count > command->most_words) {
-            text_send("e-[usage: ");
-            text_send(command->usage);
-            text_send_line("]");
-        } else {
-            command->execute(words);
-        }
-        return;
+    const struct command *command = find(&own_commands, words->word[0]);
+    if (command == NULL) {
+        command = find(&further_commands, words->word[0]);
     }
-    text_send_error("unknown command");
+    if (command == NULL) {
+        text_send_error("unknown command");
+    } else if (words->count < command->fewest_words || words->count > command->most_words) {
+        text_send("e-[usage: ");
+        text_send(command->usage);
+        text_send_line("]");
+    } else {
+        command->execute(words);
+    }
 }

@@ -1,12 +1,7 @@
 #include "input.h"
 
-#include "board.h"
-#include "crc32.h"
 #include "model.h"
 #include "text.h"
-
-#define PATIENCE_MICROSECONDS 2000000u
-#define CRC_BYTES             4u
 
 /* Aligned for the widest vector loads of any core. */
 static _Alignas(16) int8_t values[MODEL_INPUT_BYTES];
@@ -62,45 +57,10 @@ enum hex_state input_add_hex(const char *digits) {
     return loaded ? HEX_DONE : HEX_MORE;
 }
 
-/* Waits for the next byte; false if the line stays silent. */
-static bool receive_patiently(uint8_t *byte) {
-    if (board_receive(byte)) {
-        return true;
-    }
-    const uint64_t start = board_microseconds();
-    while (board_microseconds() - start < PATIENCE_MICROSECONDS) {
-        board_wait();
-        if (board_receive(byte)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-enum binary_state input_receive_binary(uint32_t length) {
-    uint32_t crc = CRC32_START;
-    uint32_t sent_crc = 0;
-    uint8_t byte = 0;
+enum block_state input_receive_binary(uint32_t length) {
     loading_hex = false;
     loaded = false;
-    for (uint32_t i = 0; i < length; i++) {
-        if (!receive_patiently(&byte)) {
-            return BINARY_TIMED_OUT;
-        }
-        crc = crc32_add(crc, byte);
-        if (i < MODEL_INPUT_BYTES) {
-            values[i] = (int8_t)byte;
-        }
-    }
-    for (uint32_t i = 0; i < CRC_BYTES; i++) {
-        if (!receive_patiently(&byte)) {
-            return BINARY_TIMED_OUT;
-        }
-        sent_crc |= (uint32_t)byte << (8u * i);
-    }
-    if (length != MODEL_INPUT_BYTES) {
-        return BINARY_WRONG_LENGTH;
-    }
-    loaded = (sent_crc == crc32_finish(crc));
-    return loaded ? BINARY_DONE : BINARY_WRONG_CRC;
+    const enum block_state state = block_receive(values, MODEL_INPUT_BYTES, length);
+    loaded = (state == BLOCK_DONE && length == MODEL_INPUT_BYTES);
+    return state;
 }

@@ -2,6 +2,8 @@
 #ifndef ENTRAIN_INPUT_H
 #define ENTRAIN_INPUT_H
 
+#include "block.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -19,10 +21,8 @@ enum hex_state { HEX_MORE, HEX_DONE, HEX_NOT_EXPECTED, HEX_ODD, HEX_NO_DIGIT, HE
 /* Adds one line of digits. A line with an error in it changes nothing. */
 enum hex_state input_add_hex(const char *digits);
 
-enum binary_state { BINARY_DONE, BINARY_WRONG_LENGTH, BINARY_WRONG_CRC, BINARY_TIMED_OUT };
-
-/* Receives `length` bytes and their CRC-32, low byte first. All of them are taken from the line
- * even if the length is not the model's, so that they are never read as commands. */
-enum binary_state input_receive_binary(uint32_t length);
+/* Receives `length` bytes and their CRC-32; they are the model's input if the block is whole and of
+ * its length. */
+enum block_state input_receive_binary(uint32_t length);
 
 #endif

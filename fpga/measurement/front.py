@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from entrain.deploy.arithmetic import SeparableCoupling
 from entrain.deploy.errors import UsageError
+from entrain.fpga.generation.attention import LEAST_WORDS
 from entrain.fpga.measurement.blocks import Sizes, block_named
 from entrain.fpga.measurement.comparison import Compared
 from entrain.fpga.reference import SoftmaxBlock
@@ -19,7 +20,8 @@ def front(names: Sequence[str], sizes: Sizes) -> list[tuple[str, Sizes]]:
     """Every block in all lengths, and in all widths if it scores keys.
 
     Softmax gets as many DSP blocks for its values as for its scores: of its weights of 15 bits each
-    product fills one, of those of 8 bits half of one, as of the scores'.
+    product fills one, of those of 8 bits half of one, as of the scores'; a width that the block
+    cannot be built with is left out.
 
     Raises:
         UsageError: an unknown block, or vectors that the widths do not divide.
@@ -46,7 +48,8 @@ def _widths(name: str, sizes: Sizes) -> list[tuple[int, int]]:
     block = trial.block
     if isinstance(block, SoftmaxBlock):
         products = 2 if block.narrow else 1  # of a DSP block
-        return [(lanes, products * lanes // 2) for lanes in LANES]
+        widths = [(lanes, products * lanes // 2) for lanes in LANES]
+        return [pair for pair in widths if sizes.d_value >= LEAST_WORDS * pair[1]]
     if isinstance(block.coupling, SeparableCoupling):
         return [(sizes.lanes, sizes.value_lanes)]
     return [(lanes, sizes.value_lanes) for lanes in LANES]

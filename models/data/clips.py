@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,14 @@ Samples = NDArray[np.int16]
 SAMPLE_RATE = 16_000
 CLIP_SAMPLES = 16_000
 FULL_SCALE = 32_768.0
+
+
+def to_samples(sound: NDArray[Any]) -> Samples:
+    """Sound of full scale 1 as whole numbers; what is louder is cut."""
+    whole: Samples = np.clip(np.rint(sound * FULL_SCALE), -FULL_SCALE, FULL_SCALE - 1).astype(
+        np.int16
+    )
+    return whole
 
 
 @dataclass(frozen=True, eq=False)

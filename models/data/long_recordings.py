@@ -16,15 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from entrain.deploy.errors import UsageError
-from entrain.models.data.clips import SAMPLE_RATE, Clips, Samples
+from entrain.models.data.clips import SAMPLE_RATE, Clips, Samples, to_samples
+from entrain.models.data.spoken import spoken_part
 
 SHORTEST_PAUSE, MEAN_PAUSE = 1.5, 4.0  # seconds between words
 NOISE_LEVEL = 0.01  # root mean square of the noise, full scale being 1: -40 dB
 LOUDNESS_DB = 6.0  # by up to so much a stretch is louder or softer, its words with it
 STRETCH = (4.0, 12.0)  # seconds
 FADE = 0.05  # seconds between stretches
-QUIET_DB = 30.0  # what lies so far below a clip's loudest moment is not the word
-MOMENT = SAMPLE_RATE // 50  # samples over which loudness is taken
 
 
 @dataclass(frozen=True)
@@ -151,7 +150,7 @@ class LongRecording:
             turned = before + (loudness - before) * rising[: len(sound)]
             sound[:fade] *= turned
             sound[fade:] *= np.float32(loudness)
-            yield _whole_numbers(sound)
+            yield to_samples(sound)
             place += length
 
     def _noise(self, random: np.random.Generator, length: int) -> NDArray[np.float32]:
@@ -169,21 +168,5 @@ def _say(sound: NDArray[np.float32], place: int, word: _Spoken) -> None:
         sound[here] += word.gain * word.clip[here.start - start : here.stop - start]
 
 
-def spoken_part(clip: Samples) -> tuple[int, int]:
-    """The first sample of what is said in a clip, and the one behind the last.
-
-    From the first to the last moment (20 ms) whose power is within 30 dB of the loudest one's.
-    """
-    moments = len(clip) // MOMENT
-    power = np.square(clip[: moments * MOMENT].astype(np.float64)).reshape(moments, -1).mean(axis=1)
-    loud = np.flatnonzero(power >= power.max() * 10 ** (-QUIET_DB / 10))
-    return int(loud[0]) * MOMENT, int(loud[-1] + 1) * MOMENT
-
-
 def _level(sound: NDArray[np.float32]) -> float:
     return float(np.sqrt(np.mean(np.square(sound, dtype=np.float64))))
-
-
-def _whole_numbers(sound: NDArray[np.float32]) -> Samples:
-    whole: Samples = np.clip(np.rint(sound * 32_768.0), -32_768, 32_767).astype(np.int16)
-    return whole

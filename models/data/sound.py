@@ -13,7 +13,7 @@ import soxr
 from numpy.typing import NDArray
 
 from entrain.deploy.errors import DataError
-from entrain.models.data.clips import FULL_SCALE, SAMPLE_RATE, Samples
+from entrain.models.data.clips import SAMPLE_RATE, Samples, to_samples
 from entrain.models.data.wav import check_wav, is_wav
 
 BLOCK_SECONDS = 1.0
@@ -66,11 +66,11 @@ class Sound:
             mono = block.mean(axis=1, dtype=np.float32)
             if self.rate != SAMPLE_RATE:
                 mono = resample.resample_chunk(mono)
-            yield _whole_numbers(mono)
+            yield to_samples(mono)
         if read < self.frames:
             raise self._cut_short(read)
         if self.rate != SAMPLE_RATE:
-            yield _whole_numbers(resample.resample_chunk(np.zeros(0, np.float32), last=True))
+            yield to_samples(resample.resample_chunk(np.zeros(0, np.float32), last=True))
 
     def samples(self) -> Samples:
         """All of it, int16 [N]; errors as :meth:`blocks`."""
@@ -146,13 +146,6 @@ def _opened(path: Path) -> Any:
             where=str(path),
             remedy="WAV, FLAC, Ogg, AIFF, AU, CAF and MP3 files can be read.",
         ) from error
-
-
-def _whole_numbers(block: NDArray[np.float32]) -> Samples:
-    whole: Samples = np.clip(np.rint(block * FULL_SCALE), -FULL_SCALE, FULL_SCALE - 1).astype(
-        np.int16
-    )
-    return whole
 
 
 def _ends_with_a_last_page(path: Path) -> bool:

@@ -77,7 +77,7 @@ def load_speech_commands(
     """
     index = _index_folder(folder)
     chosen = _choose_words(folder, index, words)
-    background = _load_background(folder)
+    background = load_background(folder)
     parts = {part: _load_words(index[part], chosen) for part in PARTS}
     labels = list(chosen)
     if unknown:
@@ -231,8 +231,29 @@ def _sample_others(
     return _decode([others[i] for i in sorted(order[:count])], target=0)
 
 
-def _load_background(folder: Path) -> list[tuple[str, Samples]]:
-    """The noise recordings, with their names."""
+def load_test_only(folder: Path) -> Clips:
+    """The clips of all words that are in the test part alone; their targets are all 0.
+
+    Raises:
+        DataError: there are none, or the folder, a list or a clip is unreadable.
+    """
+    index = _index_folder(folder)
+    words = sorted(set(index["test"]) - set(index["train"]) - set(index["validation"]))
+    if not words:
+        raise DataError(
+            "no words are in the test part alone, to see whether unknown words are taken for known",
+            where=str(folder),
+            remedy=f"list all clips of some words in {LISTS['test']}",
+        )
+    return _decode([each for word in words for each in index["test"][word]], target=0)
+
+
+def load_background(folder: Path) -> list[tuple[str, Samples]]:
+    """The noise recordings of a second or more, with their names.
+
+    Raises:
+        DataError: one is unreadable.
+    """
     paths = sorted((folder / BACKGROUND).glob("*"))
     return [
         (path.stem, noise)

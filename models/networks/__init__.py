@@ -30,6 +30,7 @@ class NetworkConfig(Protocol):
 
 TASKS: dict[str, type[NetworkConfig]] = {
     "keyword": KeywordConfig,
+    "keyword-stream": KeywordConfig,
     "keyword-linear": LinearKeywordConfig,
     "agreement": AgreementConfig,
 }

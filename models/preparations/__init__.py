@@ -13,6 +13,7 @@ from entrain.models.preparations.vocabulary import VOCABULARY, Vocabulary
 
 PREPARATIONS: dict[str, Preparation[Any]] = {
     "keyword": STATISTICS,
+    "keyword-stream": STATISTICS,
     "keyword-linear": STATISTICS,
     "agreement": VOCABULARY,
 }

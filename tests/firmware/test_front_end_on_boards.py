@@ -10,7 +10,7 @@ from programs import require_emulator
 from real_data import SPEECH_COMMANDS
 
 from entrain.deploy.boards import find_board
-from entrain.deploy.build import build_firmware
+from entrain.deploy.build import Audio, build_firmware
 from entrain.deploy.device import connect
 from entrain.deploy.device.address import QemuAddress
 from entrain.models.data.recordings import decode_clips
@@ -33,7 +33,7 @@ def board(request, tmp_path_factory):
     require_emulator()
     name = request.param
     image = tmp_path_factory.mktemp("front-end") / f"firmware-{name}.elf"
-    build_firmware(find_board(name), MODEL, image, cmsis_dsp=cmsis_dsp().folder)
+    build_firmware(find_board(name), MODEL, image, audio=Audio(cmsis_dsp().folder))
     with connect(QemuAddress(name), image) as client:
         yield name, client
 

@@ -10,10 +10,10 @@ from torch import Tensor
 
 from entrain.deploy.errors import UsageError
 from entrain.models.attention import AttentionConfig
-from entrain.models.augmentation import Augmentation
 from entrain.models.data import KeywordData
 from entrain.models.data.speech import load_speech_commands
-from entrain.models.features import log_mel
+from entrain.models.experiments.workloads.keyword import AUGMENTATIONS
+from entrain.models.front_end import log_mel
 from entrain.models.keyword_task import (
     TrainedKeyword,
     accuracy,
@@ -88,7 +88,7 @@ def test_every_epoch_varies_every_clip_afresh(tone_data: KeywordData) -> None:
 
 def test_without_variations_batches_are_the_prepared_clips(tone_data: KeywordData) -> None:
     statistics = feature_statistics(tone_data.train)
-    nothing = Augmentation((1.0, 1.0), 0.0, (0.0, 0.0), 0.0, (0.0, 0.0), 0, 0)
+    nothing = AUGMENTATIONS["none"]
     prepared = prepare(tone_data.train, statistics)
     for features, targets in augmented_batches(tone_data, statistics, SHORT, nothing)(0):
         for feature, target in zip(features, targets, strict=True):

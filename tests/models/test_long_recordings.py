@@ -14,8 +14,8 @@ from entrain.models.data.long_recordings import (
     NOISE_LEVEL,
     SHORTEST_PAUSE,
     LongRecording,
-    spoken_part,
 )
+from entrain.models.data.spoken import spoken_part
 
 NOISE = tuple(
     np.random.default_rng(seed).normal(0, 300 * (seed + 1), 50_000).astype(np.int16)

@@ -37,6 +37,7 @@ from entrain.models.keyword_task import (
 )
 from entrain.models.networks.keyword import KeywordConfig
 from entrain.models.networks.linear_keyword import LinearKeywordConfig
+from entrain.models.placing import Centred
 from entrain.models.training import EpochReport, TrainingConfig, reproducible
 
 # How many permutations of the frames, and draws of the noise, a probe averages over.
@@ -48,7 +49,14 @@ FEED = 4
 
 AUGMENTATIONS: dict[str, Augmentation] = {
     "varied": Augmentation(),
-    "none": Augmentation((1.0, 1.0), 0.0, (0.0, 0.0), 0.0, (0.0, 0.0), 0, 0),
+    "none": Augmentation(
+        speed=(1.0, 1.0),
+        placing=Centred(0.0),
+        gain=(0.0, 0.0),
+        noise_probability=0.0,
+        masked_bands=0,
+        masked_frames=0,
+    ),
 }
 
 

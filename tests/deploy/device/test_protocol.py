@@ -22,7 +22,7 @@ def test_what_the_device_could_not_take_is_not_sent(text):
 
 @given(payload=st.binary(max_size=300))
 def test_a_block_is_length_bytes_and_checksum(payload):
-    sent = protocol.encode_block("load", payload)
+    sent = protocol.encode_block(payload, "load")
     head, rest = sent.split(b"%", 1)
     assert head == b"load %d" % len(payload)
     assert rest[:-4] == payload

@@ -1,0 +1,1 @@
+"""Words in a stream of sound: settings, the same C on host and board, tuning, and the measure."""

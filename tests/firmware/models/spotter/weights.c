@@ -1,0 +1,2 @@
+/* The hand-made model has no weights. */
+typedef int no_weights;
