@@ -66,7 +66,7 @@ $(INSTALLED): pyproject.toml constraints.txt | debian
 	    echo "point pip at an index with CPU-only torch wheels (PIP_EXTRA_INDEX_URL), and make again."
 	  fi
 	fi
-	$(BIN)/pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e '.[test]'
+	$(BIN)/pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e '.[microphone,test]'
 	$(BIN)/python -m entrain.models.front_end
 	touch $@
 
@@ -77,7 +77,7 @@ $(INSTALLED_FPGA): $(INSTALLED)
 	@$(MAKE) debian DEBIAN_PACKAGES="$(DEBIAN_FPGA)" || \
 	  echo "Without them the tests of Icarus and of openFPGALoader are left out."
 	echo "Installing the FPGA tools into .venv (about 250 MB)"
-	$(BIN)/pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e '.[test,fpga]'
+	$(BIN)/pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e '.[microphone,test,fpga]'
 	touch $@
 
 .PHONY: demo
@@ -90,7 +90,7 @@ test test-long: export OMP_NUM_THREADS := 1
 test: setup-fpga  ## the tests, under 12 minutes on two cores
 	@$(BIN)/pytest -n $(WORKERS)
 test-long: setup-fpga  ## the slow tests, and those of the Ray cluster, which it installs
-	@$(BIN)/pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e '.[test,fpga,cluster]'
+	@$(BIN)/pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e '.[microphone,test,fpga,cluster]'
 	$(BIN)/pytest -n $(WORKERS) -m long
 
 C_SOURCES = find firmware fpga \( -name '*.[ch]' -o -name '*.[ch]pp' \) -not -path '*/build/*' -print0
