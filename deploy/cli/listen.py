@@ -111,11 +111,9 @@ def _listening(spotter: Spotter, device: str, coding: str, out: Output) -> Itera
 
 def _emulated(device: str) -> Board | None:
     """The board that is emulated; None for a real one, and for this machine."""
-    from entrain.deploy.boards import find_board
-    from entrain.deploy.device.address import QemuAddress, parse_address
+    from entrain.deploy.listening.device_check import emulated_board
 
-    address = None if device == HOST else parse_address(device)
-    return find_board(address.board) if isinstance(address, QemuAddress) else None
+    return None if device == HOST else emulated_board(device)
 
 
 def _paths(given: list[Path]) -> list[Path]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,8 +30,11 @@ from entrain.deploy.runs import DEFAULT_ROOT, Run
 if TYPE_CHECKING:
     from entrain.deploy.listening.board import Work
     from entrain.deploy.listening.curve import Point
+    from entrain.deploy.listening.load import Load
     from entrain.deploy.listening.scoring import Score
     from entrain.deploy.listening.streams import Conditions
+
+REFERENCE_MHZ = 120.0  # of a small board that listens; emulated ones run at an FPGA's clock
 
 Runs = Annotated[
     str | None,
@@ -58,6 +61,7 @@ class Tested:
         noise: noise alone, likewise.
         curve: the same with one threshold for all words, over that.
         work: what the device took; None where none heard it.
+        load: its share of the core's time, of an emulated core at a clock that real ones have.
     """
 
     run: Run
@@ -65,6 +69,7 @@ class Tested:
     noise: Score
     curve: list[Point]
     work: Work | None
+    load: Load | None
 
 
 def stream_test(
@@ -122,12 +127,14 @@ def _tested(
     spotter = spotter_of(run)
     words = spotter.through(sound.words, "words in noise", stages)
     noise = spotter.through(sound.noise, "noise alone", stages)
-    work = None
+    work = load = None
     if device is not None:
         from entrain.deploy.listening.device_check import compare_with_device
+        from entrain.deploy.listening.load import load_of
 
         checked = compare_with_device(spotter, device, sound.words, minutes, coding, stages)
         work = checked.work
+        load = load_of(work, spotter.settings, checked.board, REFERENCE_MHZ)
         if checked.differing:
             raise Mismatch(
                 f"{checked.differing} of {checked.hops} hops are unlike this machine's",
@@ -140,6 +147,7 @@ def _tested(
         judged(spotter.settings, noise),
         curve(spotter.settings, words, noise),
         work,
+        load,
     )
 
 
@@ -168,6 +176,9 @@ def _value(tested: Tested, conditions: Conditions) -> dict[str, Any]:
             "hops_equal": work.hops,
             "front_end_microseconds": work.front_end_us,
             "network_microseconds": work.network_us,
+            "front_end_instructions": work.front_end_instructions,
+            "network_instructions": work.network_instructions,
+            "load": tested.load and asdict(tested.load),
         },
     }
 
@@ -211,4 +222,10 @@ def _remarks(tested: Tested) -> list[str]:
         )
     if tested.work is not None:
         lines.append(f"On the device {tested.work.hops:,} hops, every score and word the same.")
+    if tested.load is not None:
+        clock = "" if tested.load.mhz is None else f" at {tested.load.mhz:g} MHz"
+        lines.append(
+            f"Of the core's time{clock} the front end takes {100 * tested.load.front_end:.1f} %, "
+            f"the network {100 * tested.load.network:.1f} % ({tested.load.kind})."
+        )
     return lines

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from entrain.deploy.boards import Board, find_board
 from entrain.deploy.device import connect
 from entrain.deploy.device.address import QemuAddress, parse_address
 from entrain.deploy.device.client import Client
@@ -29,11 +30,13 @@ class Checked:
         hops: that the device heard.
         differing: of those, how many have another score or word than this machine's.
         work: what they took.
+        board: that was emulated; None for a real one.
     """
 
     hops: int
     differing: int
     work: Work
+    board: Board | None
 
 
 def connected(spotter: Spotter, device: str, progress: Progress) -> Client:
@@ -45,13 +48,22 @@ def connected(spotter: Spotter, device: str, progress: Progress) -> Client:
         ToolError: a program is not installed.
     """
     from entrain.deploy import pipeline
-    from entrain.deploy.boards import find_board
 
+    address, board = parse_address(device), emulated_board(device)
+    if board is None:
+        return connect(address)
+    return connect(address, pipeline.build(spotter.run, board, progress).image)
+
+
+def emulated_board(device: str) -> Board | None:
+    """The board that is emulated there; None for a real one.
+
+    Raises:
+        UsageError: no device is addressed so.
+        BoardError: there is no such board.
+    """
     address = parse_address(device)
-    if isinstance(address, QemuAddress):
-        board = find_board(address.board)
-        return connect(address, pipeline.build(spotter.run, board, progress).image)
-    return connect(address)
+    return find_board(address.board) if isinstance(address, QemuAddress) else None
 
 
 def compare_with_device(
@@ -80,7 +92,7 @@ def compare_with_device(
                 same = (found.scores == expected.scores).all(axis=1)
                 differing += int((~same).sum()) + (found.heard != expected.heard)
                 step("")
-        return Checked(board.work.hops, differing, board.work)
+        return Checked(board.work.hops, differing, board.work, emulated_board(device))
 
 
 def _first(recording: LongRecording, seconds: int) -> Iterator[Samples]:

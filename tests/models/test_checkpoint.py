@@ -225,7 +225,10 @@ def no_source(content: dict[str, Any]) -> None:
     [
         (other_version, "version 99, expected 2"),
         (first_version, "version 1, expected 2"),
-        (other_task, "'poetry', expected one of: keyword, keyword-stream, keyword-linear, agreement"),
+        (
+            other_task,
+            "'poetry', expected one of: keyword, keyword-stream, keyword-linear, agreement",
+        ),
         (other_mechanism, r"holds block\.attention\.anchors\.vectors.*softmax"),
         (other_width, r"is \[25, 48\] torch.float32 in the checkpoint, expected \[25, 64\]"),
         (boundless_width, "expected"),
