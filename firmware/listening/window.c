@@ -7,9 +7,8 @@
 
 #define ROWS    (MODEL_INPUT_BYTES / LOG_MEL_BANDS)
 #define OVERLAP (LOG_MEL_WINDOW - LOG_MEL_HOP) /* samples shared with the frame before */
-* /
 
-    _Static_assert(MODEL_INPUT_BYTES % LOG_MEL_BANDS == 0u, "the model reads whole rows of bands");
+_Static_assert(MODEL_INPUT_BYTES % LOG_MEL_BANDS == 0u, "the model reads whole rows of bands");
 
 static int16_t sound[LOG_MEL_WINDOW]; /* the frame under the window */
 static _Alignas(16) int8_t features[MODEL_INPUT_BYTES];
