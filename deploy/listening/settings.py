@@ -41,7 +41,7 @@ class SpotterSettings(BaseModel):
 
     tuned_for: str = ""
     hop_frames: Annotated[int, Field(ge=1, le=49)] = 6
-    smoothed_hops: Annotated[int, Field(ge=1, le=32)] = 3
+    smoothed_hops: Annotated[int, Field(ge=1, le=32)] = 5
     gate_decibels: Annotated[float, Field(ge=-100, le=0)] = -60.0
     thresholds: dict[str, Share]
     refractory_seconds: dict[str, Seconds]

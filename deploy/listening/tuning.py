@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from entrain.deploy.listening.decide import decide
 from entrain.deploy.listening.hops import Hops
-from entrain.deploy.listening.scoring import GRACE, Score, score
+from entrain.deploy.listening.scoring import Score, score
 from entrain.deploy.listening.settings import SCORE_ONE, SpotterSettings
 from entrain.models.data.long_recordings import Said
 
@@ -133,17 +134,15 @@ def _threshold(
 
 
 def _refractory(place: int, settings: SpotterSettings, words: Stream, goals: Goals) -> float:
-    """Until how long after its first hit a word that was said once is heard again."""
-    eager = [0] * len(settings.words)
-    heard = decide(words.hops, settings.smoothed_hops, settings.threshold_millionths, eager)
-    mine = np.array([each.at for each in heard if each.word == place], np.int64)
-    spans = []
-    for word in words.said:
-        if word.word == place:
-            within = mine[(mine >= word.start) & (mine <= word.end + GRACE)]
-            spans.append((within[-1] - within[0]) if len(within) else 0)
-    if not spans:
-        return SHORTEST_REFRACTORY
-    longest = float(np.quantile(spans, 1 - goals.again, method="higher"))
-    seconds = (round(longest / settings.hop_samples) + 1) * settings.hop_seconds
-    return round(min(max(seconds, SHORTEST_REFRACTORY), LONGEST_REFRACTORY), 6)
+    """The shortest time after which a word that was said once is hardly heard again."""
+    mine = [word for word in words.said if word.word == place]
+    shortest = math.ceil(SHORTEST_REFRACTORY / settings.hop_seconds)
+    longest = math.floor(LONGEST_REFRACTORY / settings.hop_seconds)
+    for hops in range(shortest, longest):
+        refractory = [hops if each == place else 0 for each in range(len(settings.words))]
+        heard = decide(
+            words.hops, settings.smoothed_hops, settings.threshold_millionths, refractory
+        )
+        if score(mine, heard, words.hours).again <= goals.again * len(mine):
+            return round(hops * settings.hop_seconds, 6)
+    return round(longest * settings.hop_seconds, 6)

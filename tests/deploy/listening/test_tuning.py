@@ -65,6 +65,14 @@ def test_a_refractory_time_is_as_long_as_a_word_is_heard_and_no_longer():
     assert refractory == {"low": 1.1, "high": SHORTEST_REFRACTORY}
 
 
+def test_scores_that_smoothing_carries_on_are_waited_for_too():
+    slow = settings(smoothed_hops=5)
+    words = stream((word(0, 100),), [(102, 0, 0.9, 9)])
+    tuned = tune(slow, words, QUIET, STRICT)
+    assert tuned.words.again == 0
+    assert tuned.settings.refractory_seconds["low"] > 0.9
+
+
 def test_a_tuned_word_is_heard_once():
     words = stream((word(0, 100),), [(102, 0, 0.9, 11)])
     tuned = tune(CHOSEN, words, QUIET, STRICT)
