@@ -220,9 +220,10 @@ def _load_words(load: Load | None) -> str:
     if load is None:
         return ""
     clock = "" if load.mhz is None else f" at {load.mhz:g} MHz"
+    too_much = ": more than it has for sound as it comes" if load.whole > 1 else ""
     return (
         f"; of the core's time{clock} the front end takes {_percent(load.front_end)}, the network "
-        f"{_percent(load.network)} ({load.kind})"
+        f"{_percent(load.network)} ({load.kind}){too_much}"
     )
 
 

@@ -65,7 +65,9 @@ Attention = Annotated[
 Epochs = Annotated[
     int | None,
     typer.Option(
-        "--epochs", min=1, help="Epochs of training; without it, 80 for real speech, else 20."
+        "--epochs",
+        min=1,
+        help="Epochs of training; without it, the task's own: 80 to 160 for real speech, else 20.",
     ),
 ]
 Standard12 = Annotated[
