@@ -87,7 +87,7 @@ demo: setup  ## train, quantize, build, run and compare, on synthetic speech and
 # One thread a process: the workers share the cores.
 .PHONY: test test-long
 test test-long: export OMP_NUM_THREADS := 1
-test: setup-fpga  ## the tests, under 12 minutes on two cores
+test: setup-fpga  ## the tests, some 20 minutes on two cores
 	@$(BIN)/pytest -n $(WORKERS)
 test-long: setup-fpga  ## the slow tests, and those of the Ray cluster, which it installs
 	@$(BIN)/pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e '.[microphone,test,fpga,cluster]'

@@ -86,8 +86,11 @@ def listen(
         if mic:
             from entrain.deploy.listening.sources import Microphone
 
+            source = Microphone(microphone)
             with suppress(KeyboardInterrupt):  # which is how a microphone is left
-                ear.hear(Microphone(microphone), seconds)
+                ear.hear(source, seconds)
+            if source.lost:
+                out.remark(f"{source.lost:,} samples were lost: they came quicker than were heard")
             return
         all_heard = [_heard(path, ear, seconds) for path in _paths(wav or [])]
     if not all(all_heard):

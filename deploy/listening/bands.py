@@ -26,14 +26,12 @@ class BandMaps:
         offsets: int64 [40], with the half that rounds.
         least: the smallest integer that the network reads.
         most: the largest.
-        rows: frames that it reads at once.
     """
 
     multipliers: NDArray[np.int64]
     offsets: NDArray[np.int64]
     least: int
     most: int
-    rows: int
 
     def apply(self, values: NDArray[np.int16]) -> NDArray[np.int8]:
         """The network's integers of log-mel values [..., 40]."""
@@ -74,5 +72,4 @@ def band_maps(statistics: FeatureStatistics, record: TensorRecord) -> BandMaps:
         np.rint(offset).astype(np.int64),
         int(least),
         int(most),
-        record.size // BANDS,
     )

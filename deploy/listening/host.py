@@ -16,7 +16,7 @@ from entrain.models.features import HOP
 from entrain.models.front_end.library import FIRMWARE, compile_library
 
 NO_WORD = np.iinfo(np.uint32).max
-_OWN = ("listening/spotter.c", "listening/window.c", "listening/adpcm.c", "app/scores.c")
+_OWN = ("listening/spotter.c", "listening/window.c", "app/scores.c")
 _HOST = "host/spotter_stream.c"
 
 

@@ -19,7 +19,8 @@
 static int8_t block[MOST_BYTES];
 static int16_t samples[SPOTTER_FRAME];
 static struct adpcm adpcm;
-static uint32_t expected; /* number of the next block */
+static uint32_t expected;  /* number of the next block */
+static uint64_t front_end; /* microseconds that features took since the last hop */
 
 static void send_settings(void) {
     text_send("m-listening-[");
@@ -36,6 +37,7 @@ static void send_settings(void) {
 static void command_listen(const struct words *words) {
     (void)words;
     expected = 0;
+    front_end = 0;
     adpcm = (struct adpcm){0, 0};
     spotter_start();
     send_settings();
@@ -43,7 +45,7 @@ static void command_listen(const struct words *words) {
 
 /* m-hop-[samples heard, 1 in silence, microseconds of front end, of network, scores...] and, if a
  * word was heard, m-heard-[word,its smoothed score,samples heard]. */
-static void send_hop(const struct spotter_hop *hop, uint64_t front_end, uint64_t network) {
+static void send_hop(const struct spotter_hop *hop, uint64_t network) {
     text_send("m-hop-[");
     text_send_unsigned(hop->heard);
     text_send(hop->in_silence ? ",1," : ",0,");
@@ -68,7 +70,6 @@ static void send_hop(const struct spotter_hop *hop, uint64_t front_end, uint64_t
 
 /* Hears the frame in `samples`. What it takes lies between the marks that the counter watches. */
 static void hear_frame(void) {
-    static uint64_t front_end; /* microseconds since the last hop */
     const struct spotter_hop *hop = NULL;
     const uint64_t start = board_microseconds();
     inference_begin();
@@ -80,7 +81,7 @@ static void hear_frame(void) {
     inference_end();
     front_end += between - start;
     if (hop != NULL) {
-        send_hop(hop, front_end, board_microseconds() - between);
+        send_hop(hop, board_microseconds() - between);
         front_end = 0;
     }
 }

@@ -9,9 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SPOTTER_FRAME    LOG_MEL_HOP /* samples that are heard at a time: 20 ms */
-#define SPOTTER_NO_WORD  UINT32_MAX
-#define SPOTTER_HOP_SIZE (SPOTTER_FRAME * SPOTTER_HOP_FRAMES) /* samples */
+#define SPOTTER_FRAME   LOG_MEL_HOP /* samples that are heard at a time: 20 ms */
+#define SPOTTER_NO_WORD UINT32_MAX
 
 /* What a hop came to. */
 struct spotter_hop {

@@ -99,7 +99,7 @@ def synthetic_stream_words(sizes: PartSizes | None = None) -> StreamWords:
         ToolError: the synthesizer is not installed or fails.
     """
     words = synthetic_speech(sizes=sizes)
-    others = synthetic_speech(TEST_WORDS, PartSizes(1, 1, len(words.test)), seed=0)
+    others = synthetic_speech(TEST_WORDS, PartSizes(1, 1, len(words.test)))
     return _stream_words(words, others.test, words.background, KEYWORDS)
 
 

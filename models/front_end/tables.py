@@ -7,16 +7,14 @@ test holds those to this.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.resources import files
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from entrain.deploy.files import write_whole
 from entrain.models.features import BANDS, FLOOR, TRANSFORM, hann_window, mel_filters
+from entrain.models.front_end.library import AUDIO
 
-AUDIO = Path(str(files("entrain.firmware"))) / "audio"
 POWER_SHIFT = 16
 CHORDS = 64
 # The transform is scaled by 1/256, and a full sample is 2^31: |X| counts 2^(31 - 8).

@@ -14,7 +14,7 @@ from entrain.deploy.listening.settings import SpotterSettings
 MODEL = Path(__file__).parents[1] / "firmware" / "models" / "spotter"
 CLASSES = 4
 # Loud is 100, silence -90: a step of the front end is 2^-11.
-BANDS = BandMaps(np.full(40, 160_000), np.full(40, int(2**SHIFT * 0.5) + 2**31), -128, 127, 49)
+BANDS = BandMaps(np.full(40, 160_000), np.full(40, int(2**SHIFT * 0.5) + 2**31), -128, 127)
 
 
 def settings(thresholds=(0.8, 0.8), refractory=(1.0, 0.5), **other):
